@@ -63,7 +63,7 @@ pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs}
 #[cfg(feature = "daemon")]
 pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,
-    ExtendArgs, HookArgs, HookEvent, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ReleaseArgs,
+    ExtendArgs, HOOK_EVENTS, HookArgs, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ReleaseArgs,
     RemoveArgs, ReservationArgs, ReservationCommand, RunJobArgs, ShowArgs, SignalArgs, SortKey, StateFilter,
     SubmitArgs, TakeBackArgs, UsageArgs,
 };

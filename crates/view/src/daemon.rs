@@ -6,8 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::model::{
-    Exit, JobView, JudgedPromise, Judgement, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason,
-    number_ranges,
+    Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason, number_ranges,
 };
 
 use crate::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
@@ -99,7 +98,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         end: end.map(Timestamp::as_millisecond),
         promised: window.map(|window| window.start.as_millisecond()),
         promised_first: promise.map(|promise| promise.promised.start.as_millisecond()),
-        unkept: promise.is_some_and(|promise| promise.at_risk.is_some()) || is_unkept(job.judged.last()),
+        unkept: promise.is_some_and(|promise| promise.at_risk.is_some()) || job.missed_promise(),
         planned: job.planned.map(Timestamp::as_millisecond),
         likely: job
             .forecast
@@ -130,11 +129,6 @@ pub fn details(job: &JobView) -> Vec<(&'static str, String)> {
         lines.push(("errors", path(error)));
     }
     lines
-}
-
-/// Returns whether a promise was not kept.
-fn is_unkept(judged: Option<&JudgedPromise>) -> bool {
-    judged.is_some_and(|judged| matches!(judged.judgement, Judgement::Late | Judgement::Lost))
 }
 
 /// The state of a job and its times.

@@ -3,17 +3,19 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use miserly_api::model::is_address;
 use miserly_api::submit::length_of_time;
+use miserly_follow::JobEventKind;
 
 use super::DaemonArgs;
+use crate::args::values::words;
 
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// The events, separated by commas
-    #[arg(long, value_name = "EVENT", value_enum, value_delimiter = ',', default_value = "ended")]
-    pub(crate) on: Vec<HookEvent>,
+    #[arg(long, value_name = "EVENT", value_parser = words(&HOOK_EVENTS), value_delimiter = ',', default_value = "ended")]
+    pub(crate) on: Vec<JobEventKind>,
 
     /// Limits the events to your jobs
     #[arg(long, short)]
@@ -68,26 +70,17 @@ pub(crate) struct HookArgs {
     pub(crate) program: Vec<OsString>,
 }
 
-/// An event of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HookEvent {
-    /// It was accepted
-    Submitted,
-    /// It has started in its window
-    Started,
-    /// Its promised start is another one
-    Moved,
-    /// Its plan is behind its promise
-    AtRisk,
-    /// Its promise was not kept: it started late, or ended without a start
-    Missed,
-    /// It reaches its time limit within --near-end
-    NearEnd,
-    /// It has ended in any way
-    Ended,
-    /// It has ended, and not with exit code 0
-    Failed,
-}
+/// The words of the events.
+pub(crate) const HOOK_EVENTS: [(&str, JobEventKind, &str); 8] = [
+    ("submitted", JobEventKind::Submitted, "It was accepted"),
+    ("started", JobEventKind::Started, "It has started in its window"),
+    ("moved", JobEventKind::Moved, "Its promised start is another one"),
+    ("at-risk", JobEventKind::AtRisk, "Its plan is behind its promise"),
+    ("missed", JobEventKind::Missed, "Its promise was not kept: it started late, or ended without a start"),
+    ("near-end", JobEventKind::NearEnd, "It reaches its time limit within --near-end"),
+    ("ended", JobEventKind::Ended, "It has ended in any way"),
+    ("failed", JobEventKind::Failed, "It has ended, and not with exit code 0"),
+];
 
 /// Parses a domain.
 fn domain(text: &str) -> Result<String, String> {

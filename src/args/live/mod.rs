@@ -18,7 +18,7 @@ use clap::{Args, Subcommand, value_parser};
 use miserly_api::model::{JobRef, JobSignal, job_refs};
 use miserly_api::submit::{job_signal, length_of_time};
 
-pub(crate) use self::hook::{HookArgs, HookEvent};
+pub(crate) use self::hook::{HOOK_EVENTS, HookArgs};
 pub(crate) use self::modify::ModifyArgs;
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, ReservationCommand};

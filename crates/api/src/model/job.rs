@@ -152,6 +152,11 @@ impl JobView {
         }
     }
 
+    /// Returns whether the promise to the last run was late or lost.
+    pub fn missed_promise(&self) -> bool {
+        self.judged.last().is_some_and(|last| matches!(last.judgement, Judgement::Late | Judgement::Lost))
+    }
+
     /// Removes the parts that other users may not read: the command, the paths and the usage.
     pub fn remove_details(&mut self) {
         self.command = None;

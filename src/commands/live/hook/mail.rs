@@ -3,34 +3,35 @@
 use std::process::Command;
 
 use miserly_api::model::{JobView, MailEvent, domain_of, is_address};
+use miserly_follow::JobEventKind;
 use miserly_launch::BootTime;
 use miserly_view::plain;
 
 use super::mail_rate::{MailRate, Permit};
 use super::program::feed;
-use crate::args::{HookArgs, HookEvent};
+use crate::args::HookArgs;
 use crate::commands::live::text::{local, outcome};
 
 /// The events on which a mail can be sent.
-pub(super) const EVENTS: [HookEvent; 6] = [
-    HookEvent::Started,
-    HookEvent::Ended,
-    HookEvent::Failed,
-    HookEvent::Moved,
-    HookEvent::AtRisk,
-    HookEvent::Missed,
+pub(super) const EVENTS: [JobEventKind; 6] = [
+    JobEventKind::Started,
+    JobEventKind::Ended,
+    JobEventKind::Failed,
+    JobEventKind::Moved,
+    JobEventKind::AtRisk,
+    JobEventKind::Missed,
 ];
 
 /// Returns whether a job asks for a mail on an event. The end of a failed job is one mail.
-pub(super) fn is_wanted(event: HookEvent, job: &JobView) -> bool {
+pub(super) fn is_wanted(event: JobEventKind, job: &JobView) -> bool {
     let Some(mail) = &job.mail else { return false };
     let wants = |event| mail.on.contains(&event);
     match event {
-        HookEvent::Started => wants(MailEvent::Begin),
-        HookEvent::Ended => wants(MailEvent::End),
-        HookEvent::Failed => wants(MailEvent::Fail) && !wants(MailEvent::End),
-        HookEvent::Moved | HookEvent::AtRisk | HookEvent::Missed => wants(MailEvent::Moved),
-        HookEvent::Submitted | HookEvent::NearEnd => false,
+        JobEventKind::Started => wants(MailEvent::Begin),
+        JobEventKind::Ended => wants(MailEvent::End),
+        JobEventKind::Failed => wants(MailEvent::Fail) && !wants(MailEvent::End),
+        JobEventKind::Moved | JobEventKind::AtRisk | JobEventKind::Missed => wants(MailEvent::Moved),
+        JobEventKind::Submitted | JobEventKind::NearEnd => false,
     }
 }
 
@@ -43,7 +44,7 @@ pub(super) fn is_wanted(event: HookEvent, job: &JobView) -> bool {
 pub(super) fn send(
     args: &HookArgs,
     rate: &mut MailRate,
-    event: HookEvent,
+    event: JobEventKind,
     job: &JobView,
 ) -> anyhow::Result<()> {
     let to = job.mail.as_ref().and_then(|mail| mail.to.as_ref()).unwrap_or(&job.user);
@@ -74,13 +75,13 @@ fn check_address(to: &str, domains: &[String]) -> Result<(), &'static str> {
 }
 
 /// Returns the text of a mail with its headers. Text of users has no line breaks in it.
-fn letter(to: &str, event: HookEvent, job: &JobView) -> String {
+fn letter(to: &str, event: JobEventKind, job: &JobView) -> String {
     let happened = match event {
-        HookEvent::Started => "has started".to_owned(),
-        HookEvent::Moved => "has another promised start".to_owned(),
-        HookEvent::AtRisk => "is likely to start later than promised".to_owned(),
-        HookEvent::Missed if job.phase.started().is_some() => "has started later than promised".to_owned(),
-        HookEvent::Missed => "has not started as promised".to_owned(),
+        JobEventKind::Started => "has started".to_owned(),
+        JobEventKind::Moved => "has another promised start".to_owned(),
+        JobEventKind::AtRisk => "is likely to start later than promised".to_owned(),
+        JobEventKind::Missed if job.phase.started().is_some() => "has started later than promised".to_owned(),
+        JobEventKind::Missed => "has not started as promised".to_owned(),
         _ => format!("has ended: {}", outcome(job)),
     };
     let name = plain(&job.name);
@@ -127,10 +128,10 @@ mod tests {
     #[test]
     fn the_end_of_a_failed_job_is_one_mail() {
         let both = job(&[MailEvent::End, MailEvent::Fail]);
-        assert!(is_wanted(HookEvent::Ended, &both) && !is_wanted(HookEvent::Failed, &both));
+        assert!(is_wanted(JobEventKind::Ended, &both) && !is_wanted(JobEventKind::Failed, &both));
         let fail = job(&[MailEvent::Fail]);
-        assert!(!is_wanted(HookEvent::Ended, &fail) && is_wanted(HookEvent::Failed, &fail));
-        assert!(!is_wanted(HookEvent::Started, &fail));
+        assert!(!is_wanted(JobEventKind::Ended, &fail) && is_wanted(JobEventKind::Failed, &fail));
+        assert!(!is_wanted(JobEventKind::Started, &fail));
     }
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_name_adds_no_header() {
-        let text = letter("ada", HookEvent::Ended, &job(&[MailEvent::End]));
+        let text = letter("ada", JobEventKind::Ended, &job(&[MailEvent::End]));
         let (headers, body) = text.split_once("\n\n").unwrap();
         assert_eq!(headers.lines().count(), 4, "{headers}");
         assert!(headers.is_ascii() && !text.contains('\u{1b}') && body.contains('ü'), "{text}");

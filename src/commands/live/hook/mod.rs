@@ -2,8 +2,6 @@
 //!
 //! It is a process of its own, so a slow or broken program never delays the daemon.
 
-mod known;
-
 mod mail;
 
 mod mail_rate;
@@ -22,14 +20,14 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{DaemonEvent, Filter, JobView, JobsEvent, ProblemCode, listing};
+use miserly_follow::{JobEvent, JobEventKind, KnownJobs};
 use miserly_report::AtomicFile;
 use rustix::fs::{Access, access};
 
-use self::known::{Happened, Known};
 use self::mail_rate::MailRate;
 use super::client;
 use super::text::matches_pattern;
-use crate::args::{HookArgs, HookEvent};
+use crate::args::HookArgs;
 
 /// The time before a broken stream is opened again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -41,7 +39,7 @@ pub(crate) fn run(args: &HookArgs) -> anyhow::Result<ExitCode> {
             args.sendmail.display()
         );
     }
-    let known = args.state.as_deref().map_or_else(|| Ok(Known::default()), read)?;
+    let known = args.state.as_deref().map_or_else(|| Ok(KnownJobs::default()), read)?;
     let client = client(&args.daemon)?;
     // A daemon that cannot be asked at all is an error. Later it is waited for.
     let status = client.status()?;
@@ -85,7 +83,7 @@ fn is_break(error: &anyhow::Error) -> bool {
 struct Hook<'a> {
     args: &'a HookArgs,
     client: &'a Client,
-    known: Known,
+    known: KnownJobs,
     /// The unfinished jobs, of which some run.
     running: BTreeMap<i64, JobView>,
     /// The instant before which nothing is news; `None` if the state of an earlier run goes on.
@@ -122,16 +120,17 @@ impl Hook<'_> {
             _ => vec![],
         };
         let is_behind = |number| {
-            let behind = |other: &Happened| {
-                matches!(other.event, HookEvent::AtRisk | HookEvent::Missed) && other.job.number == number
+            let behind = |other: &JobEvent| {
+                matches!(other.kind, JobEventKind::AtRisk | JobEventKind::Missed)
+                    && other.job.number == number
             };
             changed.iter().any(behind)
         };
-        let wanted: Vec<&Happened> =
+        let wanted: Vec<&JobEvent> =
             changed.iter().chain(&near).filter(|happened| self.is_wanted(happened)).collect();
         for happened in wanted {
             // The plan of such a job has moved, too, and this is one mail.
-            if self.args.mail && happened.event == HookEvent::Moved && is_behind(happened.job.number) {
+            if self.args.mail && happened.kind == JobEventKind::Moved && is_behind(happened.job.number) {
                 continue;
             }
             if self.args.mail {
@@ -144,7 +143,7 @@ impl Hook<'_> {
     }
 
     /// Takes all unfinished jobs. Known ones that are not among them have ended meanwhile.
-    fn snapshot(&mut self, JobsEvent { journal, jobs, .. }: JobsEvent) -> Result<Vec<Happened>, ClientError> {
+    fn snapshot(&mut self, JobsEvent { journal, jobs, .. }: JobsEvent) -> Result<Vec<JobEvent>, ClientError> {
         let mut changed = vec![];
         let missing = self.known.missing(&jobs);
         for number in &missing {
@@ -182,7 +181,7 @@ impl Hook<'_> {
         })
     }
 
-    fn change(&mut self, JobsEvent { journal, jobs, gone }: JobsEvent) -> Vec<Happened> {
+    fn change(&mut self, JobsEvent { journal, jobs, gone }: JobsEvent) -> Vec<JobEvent> {
         for job in &jobs {
             if job.phase.ended().is_some() {
                 self.running.remove(&job.number);
@@ -197,9 +196,9 @@ impl Hook<'_> {
         self.known.change(journal, jobs)
     }
 
-    fn is_wanted(&self, Happened { event, job }: &Happened) -> bool {
+    fn is_wanted(&self, JobEvent { kind, job }: &JobEvent) -> bool {
         let HookArgs { on, mine, user, queue, name, .. } = self.args;
-        (self.args.mail || on.contains(event))
+        (self.args.mail || on.contains(kind))
             && self.since.is_none_or(|since| job.phase.ended().is_none_or(|ended| ended >= since))
             && (!mine || job.uid == rustix::process::geteuid().as_raw())
             && user.as_ref().is_none_or(|user| *user == job.user || *user == job.uid.to_string())
@@ -208,12 +207,12 @@ impl Hook<'_> {
     }
 
     /// Sends a mail, if the job asks for it. Events have no details, so the job is read again.
-    fn mail(&mut self, Happened { event, job }: &Happened) -> anyhow::Result<()> {
-        if !mail::EVENTS.contains(event) {
+    fn mail(&mut self, JobEvent { kind, job }: &JobEvent) -> anyhow::Result<()> {
+        if !mail::EVENTS.contains(kind) {
             return Ok(());
         }
         match self.client.job(job.number) {
-            Ok(job) if mail::is_wanted(*event, &job) => mail::send(self.args, &mut self.rate, *event, &job),
+            Ok(job) if mail::is_wanted(*kind, &job) => mail::send(self.args, &mut self.rate, *kind, &job),
             Ok(_) => Ok(()),
             Err(ClientError::Refused(problem)) if problem.code == ProblemCode::NotFound => Ok(()),
             Err(error) => Err(error.into()),
@@ -229,9 +228,9 @@ impl Hook<'_> {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<Known> {
+fn read(path: &Path) -> anyhow::Result<KnownJobs> {
     let text = match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Known::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(KnownJobs::default()),
         text => text.with_context(|| format!("cannot read --state {}", path.display()))?,
     };
     serde_json::from_str(&text).with_context(|| {

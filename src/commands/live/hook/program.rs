@@ -7,15 +7,14 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
 use jiff::Timestamp;
+use miserly_follow::{JobEvent, JobEventKind};
 use miserly_launch::BootTime;
 use miserly_view::word;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
-use super::known::Happened;
-use crate::args::{HookArgs, HookEvent};
+use crate::args::{HOOK_EVENTS, HookArgs};
 
 /// The time between two looks at a running program.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -26,14 +25,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// If the program cannot be started, as it does not exist.
-pub(super) fn run(args: &HookArgs, Happened { event, job }: &Happened) -> anyhow::Result<()> {
-    let (name, state) = (name(*event), word(job));
+pub(super) fn run(args: &HookArgs, JobEvent { kind, job }: &JobEvent) -> anyhow::Result<()> {
+    let (name, state) = (name(*kind), word(job));
     let document = json!({"event": name, "at": Timestamp::now(), "state": state, "job": job});
     let (program, words) = args.program.split_first().context("there is no program")?;
     let mut command = Command::new(program);
     command
         .args(words)
-        .env("MISERLY_EVENT", &name)
+        .env("MISERLY_EVENT", name)
         .env("MISERLY_JOB", job.number.to_string())
         .env("MISERLY_JOB_NAME", &job.name)
         .env("MISERLY_JOB_USER", &job.user)
@@ -80,6 +79,6 @@ fn ended(child: &mut Child, limit: Duration) -> anyhow::Result<Option<ExitStatus
     }
 }
 
-fn name(event: HookEvent) -> String {
-    event.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+fn name(kind: JobEventKind) -> &'static str {
+    HOOK_EVENTS.iter().find(|(_, one, _)| *one == kind).map_or("", |(name, ..)| name)
 }

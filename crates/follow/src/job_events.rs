@@ -3,27 +3,48 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{JobView, Judgement, Phase};
+use miserly_api::model::{JobView, Phase};
 use serde::{Deserialize, Serialize};
 
-use crate::args::HookEvent;
+/// The kind of an event of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobEventKind {
+    /// The job was accepted.
+    Submitted,
+    /// It has started in its window.
+    Started,
+    /// Its promised start is another one.
+    Moved,
+    /// Its plan is behind its promise.
+    AtRisk,
+    /// Its promise was not kept: it started late, or ended without a start.
+    Missed,
+    /// Its time limit is near.
+    NearEnd,
+    /// It has ended in any way.
+    Ended,
+    /// It has ended, and not with exit code 0.
+    Failed,
+}
 
 /// An event of a job, and the job after it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Happened {
-    pub(super) event: HookEvent,
-    pub(super) job: JobView,
+pub struct JobEvent {
+    /// The kind of the event.
+    pub kind: JobEventKind,
+    /// The job after the event.
+    pub job: JobView,
 }
 
 /// The known facts of the unfinished jobs. A file can keep them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Known {
+pub struct KnownJobs {
     /// The number of the last commit that was seen; `None` before the first one.
-    pub(super) journal: Option<i64>,
+    pub journal: Option<i64>,
     /// The highest number of a job that was seen.
     #[serde(default)]
-    pub(super) highest: i64,
+    pub highest: i64,
     jobs: BTreeMap<i64, Job>,
 }
 
@@ -55,15 +76,15 @@ impl Job {
             attempts: view.attempts,
             promised: promise.and_then(|promise| promise.now).map(|window| window.start),
             at_risk: promise.is_some_and(|promise| promise.at_risk.is_some()),
-            missed: is_missed(view),
+            missed: view.missed_promise(),
             near: false,
         }
     }
 }
 
-impl Known {
-    /// Takes changed jobs. Returns their events, by job. At the first commit nothing has happened yet.
-    pub(super) fn change(&mut self, journal: i64, jobs: Vec<JobView>) -> Vec<Happened> {
+impl KnownJobs {
+    /// Takes the changed jobs of a commit. Returns their events, by job. The first commit has no events.
+    pub fn change(&mut self, journal: i64, jobs: Vec<JobView>) -> Vec<JobEvent> {
         let first = self.journal.replace(journal).is_none();
         let mut happened = vec![];
         for view in jobs {
@@ -76,76 +97,71 @@ impl Known {
                 let near = before.is_some_and(|before| before.near && before.attempts == view.attempts);
                 self.jobs.insert(view.number, Job { near, ..Job::new(&view) });
             }
-            happened.extend(events.into_iter().map(|event| Happened { event, job: view.clone() }));
+            happened.extend(events.into_iter().map(|kind| JobEvent { kind, job: view.clone() }));
         }
         happened
     }
 
     /// Returns the known jobs that are not among these, which are all unfinished ones.
-    pub(super) fn missing(&self, all: &[JobView]) -> Vec<i64> {
+    pub fn missing(&self, all: &[JobView]) -> Vec<i64> {
         let there: BTreeSet<i64> = all.iter().map(|view| view.number).collect();
         self.jobs.keys().copied().filter(|number| !there.contains(number)).collect()
     }
 
     /// Forgets jobs of which the daemon has nothing any more.
-    pub(super) fn forget(&mut self, jobs: &[i64]) {
+    pub fn forget(&mut self, jobs: &[i64]) {
         for job in jobs {
             self.jobs.remove(job);
         }
     }
 
-    /// Returns the jobs among these that are near their ends.
-    pub(super) fn near_end<'a>(
+    /// Returns the events of the running jobs that reach their time limits within `before`. Each has one event.
+    pub fn near_end<'a>(
         &mut self,
         now: Timestamp,
         before: SignedDuration,
         running: impl Iterator<Item = &'a JobView>,
-    ) -> Vec<Happened> {
+    ) -> Vec<JobEvent> {
         let mut happened = vec![];
         for view in running {
             let Phase::Running(holding) = &view.phase else { continue };
             let Some(job) = self.jobs.get_mut(&view.number).filter(|job| !job.near) else { continue };
             if holding.end.duration_since(now) <= before {
                 job.near = true;
-                happened.push(Happened { event: HookEvent::NearEnd, job: view.clone() });
+                happened.push(JobEvent { kind: JobEventKind::NearEnd, job: view.clone() });
             }
         }
         happened
     }
 }
 
-/// Returns whether the last promise to a job was late or lost.
-fn is_missed(view: &JobView) -> bool {
-    view.judged.last().is_some_and(|judged| matches!(judged.judgement, Judgement::Late | Judgement::Lost))
-}
-
 /// Returns the events that lead to this job.
-fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
+fn events(before: Option<&Job>, view: &JobView) -> Vec<JobEventKind> {
     let after = Job::new(view);
     let mut events = vec![];
     if before.is_none() {
-        events.push(HookEvent::Submitted);
+        events.push(JobEventKind::Submitted);
     }
     let again = before.is_some_and(|before| before.attempts < after.attempts);
     if after.started && before.is_none_or(|before| !before.started || again) {
-        events.push(HookEvent::Started);
+        events.push(JobEventKind::Started);
     }
     let moved = |before: &Job| before.promised.is_some() && before.promised != after.promised;
     if before.is_some_and(moved) && !after.started {
-        events.push(HookEvent::Moved);
+        events.push(JobEventKind::Moved);
     }
     if after.at_risk && before.is_none_or(|before| !before.at_risk) {
-        events.push(HookEvent::AtRisk);
+        events.push(JobEventKind::AtRisk);
     }
     if after.missed && before.is_none_or(|before| !before.missed) {
-        events.push(HookEvent::Missed);
+        events.push(JobEventKind::Missed);
     }
     if view.phase.ended().is_some() {
         // A promise that ends with its job did not move.
-        events.retain(|event| *event != HookEvent::Moved);
-        events.push(HookEvent::Ended);
+        events.retain(|event| *event != JobEventKind::Moved);
+        events.push(JobEventKind::Ended);
         if !view.phase.succeeded() {
-            events.push(HookEvent::Failed);
+            events.push(JobEventKind::Failed);
         }
     }
     events
@@ -153,6 +169,7 @@ fn events(before: Option<&Job>, view: &JobView) -> Vec<HookEvent> {
 
 #[cfg(test)]
 mod tests {
+    use miserly_api::model::Judgement;
     use serde_json::json;
 
     use super::*;
@@ -186,14 +203,14 @@ mod tests {
         view(number, &json!({"state": "done", "start": at(10), "end": at(20), "exit": exit}), 10)
     }
 
-    fn names(happened: &[Happened]) -> Vec<(i64, HookEvent)> {
-        happened.iter().map(|one| (one.job.number, one.event)).collect()
+    fn names(happened: &[JobEvent]) -> Vec<(i64, JobEventKind)> {
+        happened.iter().map(|one| (one.job.number, one.kind)).collect()
     }
 
     #[test]
     fn the_first_jobs_are_no_news_and_their_changes_are() {
-        use HookEvent::{Ended, Failed, Moved, Started, Submitted};
-        let mut known = Known::default();
+        use JobEventKind::{Ended, Failed, Moved, Started, Submitted};
+        let mut known = KnownJobs::default();
         assert_eq!(known.change(1, vec![queued(1, 10), queued(2, 70)]), []);
         let happened = known.change(2, vec![running(1), queued(2, 30), queued(3, 90)]);
         assert_eq!(names(&happened), [(1, Started), (2, Moved), (3, Submitted)]);
@@ -208,32 +225,32 @@ mod tests {
 
     #[test]
     fn after_a_break_the_missing_jobs_are_found_from_a_file() {
-        let mut known = Known::default();
+        let mut known = KnownJobs::default();
         known.change(1, vec![queued(1, 10), running(2)]);
-        let mut known: Known = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+        let mut known: KnownJobs = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
         let all = [queued(3, 10)];
         assert_eq!(known.missing(&all), [1, 2]);
         let happened = known.change(9, vec![done(2, 0), queued(3, 10)]);
-        assert_eq!(names(&happened), [(2, HookEvent::Ended), (3, HookEvent::Submitted)]);
+        assert_eq!(names(&happened), [(2, JobEventKind::Ended), (3, JobEventKind::Submitted)]);
         known.forget(&[1, 2]);
         assert_eq!(known.missing(&all), [] as [i64; 0]);
     }
 
     #[test]
     fn a_near_end_is_told_once() {
-        let mut known = Known::default();
+        let mut known = KnownJobs::default();
         known.change(1, vec![running(1)]);
         let (job, before) = (running(1), SignedDuration::from_secs(20));
         assert_eq!(known.near_end(at(49), before, [&job].into_iter()), []);
         let happened = known.near_end(at(50), before, [&job].into_iter());
-        assert_eq!(names(&happened), [(1, HookEvent::NearEnd)]);
+        assert_eq!(names(&happened), [(1, JobEventKind::NearEnd)]);
         known.change(2, vec![running(1)]);
         assert_eq!(known.near_end(at(60), before, [&job].into_iter()), []);
     }
 
     #[test]
     fn a_promise_at_risk_and_a_missed_one_are_one_event_each() {
-        use HookEvent::{AtRisk, Missed, Moved, Started};
+        use JobEventKind::{AtRisk, Missed, Moved, Started};
         let away = miserly_api::model::PromiseChangeReason::Away;
         let behind = |mut view: JobView| {
             let promise = view.promise.as_mut().unwrap();
@@ -247,7 +264,7 @@ mod tests {
             by: Some(5.0),
             why: Some(away),
         }];
-        let mut known = Known::default();
+        let mut known = KnownJobs::default();
         known.change(1, vec![queued(1, 10)]);
         assert_eq!(names(&known.change(2, vec![behind(queued(1, 20))])), [(1, Moved), (1, AtRisk)]);
         assert_eq!(names(&known.change(3, vec![behind(queued(1, 20))])), []);
