@@ -38,7 +38,7 @@ impl Twin {
     /// Returns the twin with the cycles of a cluster. `begin`: the seconds since 1970 at the instant 0.
     #[must_use]
     pub fn with_cycles(self, configuration: &Configuration, cycles: BackfillCycles, begin: i64) -> Twin {
-        if !self.policy.starts_with("slurm") || self.policy.contains("backfill=false") {
+        if !configuration.has_backfilling() {
             return self;
         }
         let interval = configuration.cycle() + cycles.mean;
@@ -98,11 +98,7 @@ impl Configuration {
         left_out.extend(self.preemption.iter().map(|kind| format!("preemption ({kind})")));
         parameters.extend(machinery.limits.map(|limits| format!("limits='{limits}'")));
         let scheduling = self.scheduling();
-        // Slurm switches cycles off by this value.
-        let off = scheduling.get("bf_interval") == Some(&Some("-1"));
-        if self.scheduler != "sched/backfill" || off {
-            parameters.push("backfill=false".to_owned());
-        } else {
+        if self.has_backfilling() {
             for (key, value) in &scheduling {
                 let unit = TAKEN_OVER.iter().find(|(known, _)| known == key).map(|(_, unit)| *unit);
                 let parameter = unit.zip(*value).map(|(unit, value)| format!("{key}={value}{unit}"));
@@ -114,6 +110,8 @@ impl Configuration {
                         .push(value.map_or_else(|| (*key).to_owned(), |value| format!("{key}={value}"))),
                 }
             }
+        } else {
+            parameters.push("backfill=false".to_owned());
         }
         let policy = if parameters.is_empty() {
             "slurm".to_owned()
@@ -128,6 +126,11 @@ impl Configuration {
         let written = self.scheduling().get("bf_interval").copied().flatten();
         let seconds = written.and_then(|value| value.parse().ok()).filter(|seconds: &i64| *seconds > 0);
         seconds.and_then(Span::from_secs).unwrap_or(Span::from_ticks(30_000_000))
+    }
+
+    fn has_backfilling(&self) -> bool {
+        // Slurm switches cycles off by this value.
+        self.scheduler == "sched/backfill" && self.scheduling().get("bf_interval") != Some(&Some("-1"))
     }
 
     /// Returns the scheduler's parameters. Of several values of one, the last counts.
