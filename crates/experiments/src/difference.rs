@@ -195,7 +195,7 @@ fn unit(most: f64) -> (f64, &'static str) {
 /// Returns the two policies to compare if none are given: `easy` or the first one, and the other one with the
 /// shortest mean wait.
 pub(crate) fn default_pair<'a>(runs: &[&'a RunDoc]) -> Option<[&'a str; 2]> {
-    let before = runs.iter().find(|run| run.policy == "easy").or(runs.first())?;
+    let before = runs.iter().find(|run| run.is_baseline()).or(runs.first())?;
     let others = runs.iter().filter(|run| run.policy != before.policy);
     let waits = others.filter_map(|run| Some((run.metrics.wait.mean?, *run)));
     let (_, after) = waits.min_by(|(one, _), (other, _)| one.total_cmp(other))?;

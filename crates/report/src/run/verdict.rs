@@ -30,7 +30,7 @@ pub fn verdict(recorded: Option<&RunDoc>, runs: &[&RunDoc]) -> Option<String> {
         complete.clone().filter_map(|run| Some((mean_wait(run)?, *run))).collect();
     ranked.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let (best_wait, best) = *ranked.first()?;
-    let easy = || complete.clone().copied().find(|run| run.policy == "easy");
+    let easy = || complete.clone().copied().find(|run| run.is_baseline());
     let baseline = recorded.or_else(easy).or(complete.clone().next().copied())?;
     let baseline = if baseline.policy == best.policy { ranked.get(1)?.1 } else { baseline };
     let other_wait = mean_wait(baseline)?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use miserly_policies::backfill::policies::EASY;
 use miserly_sim::{Batches, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
 use miserly_workload::{LineCounts, LogDates};
 use serde::{Deserialize, Serialize};
@@ -208,6 +209,11 @@ pub struct TimingDoc {
 }
 
 impl RunDoc {
+    /// Returns whether the policy is EASY with its defaults, the baseline of comparisons.
+    pub fn is_baseline(&self) -> bool {
+        self.policy == EASY.name
+    }
+
     /// Creates the document of a run.
     pub(crate) fn new(
         policy: String,
