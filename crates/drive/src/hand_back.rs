@@ -5,7 +5,7 @@ use std::path::Path;
 
 use miserly_slurm::{Cluster, Detail, Job, JobState, Slurm};
 
-use crate::desk::{Stored, StoredJob, Used, is_told, own_comment, waiting_groups, waiting_tasks};
+use crate::desk::{Stored, StoredJob, Used, has_driver_comment, own_comment, waiting_groups, waiting_tasks};
 use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
@@ -117,8 +117,8 @@ fn own_comments(
     let mut numbers = BTreeSet::new();
     for (id, form) in Detail::read(slurm, cluster, &known)? {
         let Some(job) = cluster.jobs.get(&id) else { continue };
-        let is_told = form.comment.as_deref().is_some_and(is_told);
-        if !is_told || !numbers.insert(job.number) {
+        let has_comment = form.comment.as_deref().is_some_and(has_driver_comment);
+        if !has_comment || !numbers.insert(job.number) {
             continue;
         }
         let tasks = groups.get(&job.number).and_then(|group| waiting_tasks(group));

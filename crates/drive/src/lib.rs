@@ -42,7 +42,7 @@ mod site;
 
 mod store;
 
-pub use crate::desk::{Step, Told};
+pub use crate::desk::{DriverComment, Step};
 pub use crate::drive::Drive;
 pub use crate::error::DriveError;
 pub use crate::forecasts::Learn;

@@ -33,7 +33,7 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// A message of the thread that reads the stream: an event, a sign of life after a failure, or a failure.
-type Told = Result<Option<DaemonEvent>, ClientError>;
+type Message = Result<Option<DaemonEvent>, ClientError>;
 
 /// A daemon that is followed on threads, until this is dropped.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub fn follow(socket: DaemonSocket) -> Result<Following, ClientError> {
 }
 
 /// Passes on the events of the daemon. Opens the stream again after a failure, at the last event that is known.
-fn read_events(client: &Client, told: &Sender<Told>, stopped: &AtomicBool) {
+fn read_events(client: &Client, told: &Sender<Message>, stopped: &AtomicBool) {
     let mut after = None;
     let mut failed = false;
     loop {
@@ -110,7 +110,7 @@ fn read_events(client: &Client, told: &Sender<Told>, stopped: &AtomicBool) {
 }
 
 /// Keeps a board up to date, until the events end.
-fn keep(client: &Client, mirror: &mut Mirror, board: &Board, events: &Receiver<Told>) {
+fn keep(client: &Client, mirror: &mut Mirror, board: &Board, events: &Receiver<Message>) {
     let mut keeper = Keeper { client, mirror, stream: None, rounds: ROUNDS };
     let mut limit = AT_LEAST_EVERY;
     loop {
@@ -150,7 +150,7 @@ impl Keeper<'_> {
     /// The queues are looked at with the first event after a pause, then at most once a second, and when it is quiet again.
     fn take(
         &mut self,
-        told: impl Iterator<Item = Told>,
+        told: impl Iterator<Item = Message>,
         is_quiet: bool,
     ) -> Result<Duration, (String, Duration)> {
         let mut any = false;

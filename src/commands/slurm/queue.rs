@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use miserly_drive::{QueuedJob, StartRecord, Told, queue as queued};
+use miserly_drive::{DriverComment, QueuedJob, StartRecord, queue as queued};
 use miserly_slurm::{Cluster, Job, JobState, Slurm};
 use miserly_view::plain;
 use serde::Serialize;
@@ -88,10 +88,10 @@ fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec
         }
         let waits = job.state == JobState::Pending;
         // That of a running job may be from its wait.
-        let told = comment.as_deref().and_then(Told::parse).filter(|told| waits || told.is_opportunistic());
-        let told = told.unwrap_or_default();
-        let planned = told.starts_by.is_some() || told.likely.is_some();
-        let why = told.why.or_else(|| job.reason.clone().filter(|_| waits && !planned));
+        let comment = comment.as_deref().and_then(DriverComment::parse);
+        let comment = comment.filter(|comment| waits || comment.is_opportunistic()).unwrap_or_default();
+        let planned = comment.starts_by.is_some() || comment.likely.is_some();
+        let why = comment.why.or_else(|| job.reason.clone().filter(|_| waits && !planned));
         found.push(ClusterJob {
             job: job.id,
             name: plain(&job.name),
@@ -100,8 +100,8 @@ fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec
             cpus: job.cpus,
             state: job.state.as_str().to_owned(),
             start: job.start.filter(|_| !waits),
-            starts_by: told.starts_by.as_deref().map(plain),
-            likely: told.likely.as_deref().map(plain),
+            starts_by: comment.starts_by.as_deref().map(plain),
+            likely: comment.likely.as_deref().map(plain),
             why: why.as_deref().map(plain),
         });
     }

@@ -302,7 +302,7 @@ pub(crate) fn waiting_tasks(group: &[&Job]) -> Option<String> {
 
 /// The part of a comment that a driver wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct DriverComment {
     /// The latest start, if it is promised.
     pub starts_by: Option<String>,
     /// The likely start, if there is a forecast.
@@ -311,9 +311,9 @@ pub struct Told {
     pub why: Option<String>,
 }
 
-impl Told {
+impl DriverComment {
     /// Reads a comment. Returns `None` if no driver wrote a part of it.
-    pub fn parse(comment: &str) -> Option<Told> {
+    pub fn parse(comment: &str) -> Option<DriverComment> {
         let words = comment[comment.rfind(MARK)? + MARK.len()..].trim_end_matches('"');
         let (words, likely) = match words.split_once(", likely ") {
             Some((words, likely)) => (words, Some(likely.to_owned())),
@@ -321,7 +321,7 @@ impl Told {
         };
         let starts_by = words.strip_prefix("starts by ").map(str::to_owned);
         let why = (starts_by.is_none() && words != "waits").then(|| words.to_owned());
-        Some(Told { starts_by, likely, why })
+        Some(DriverComment { starts_by, likely, why })
     }
 
     /// Returns whether the job runs ahead of its start.
@@ -332,7 +332,7 @@ impl Told {
 
 /// Returns the last comment on a job of another driver, as far as it matters: it is not known whether it was written. That on a try
 /// has to be replaced when the job has its start, and that on a suspension when it is over.
-pub(super) fn told_before(told: &str) -> Option<String> {
+pub(super) fn earlier_comment(told: &str) -> Option<String> {
     (is_over(told) || told.ends_with(RUNS)).then(|| AHEAD.to_owned())
 }
 
@@ -342,7 +342,7 @@ fn is_over(told: &str) -> bool {
 }
 
 /// Returns whether a comment has a part of this program.
-pub(crate) fn is_told(comment: &str) -> bool {
+pub(crate) fn has_driver_comment(comment: &str) -> bool {
     comment.starts_with(MARK) || comment.contains(&format!(" | {MARK}"))
 }
 
@@ -400,17 +400,17 @@ mod tests {
 
     #[test]
     fn a_comment_is_read_as_it_was_written() {
-        let of = |case: &Case| Told::parse(&format!("mine | {MARK}{}", words(case))).unwrap();
+        let of = |case: &Case| DriverComment::parse(&format!("mine | {MARK}{}", words(case))).unwrap();
         let both = of(&case(Some(60), Some(30)));
         assert_eq!(both.starts_by, Some(local(Time::from_secs(60).unwrap())));
         assert_eq!((both.likely, both.why), (Some(minute(Time::ZERO)), None));
-        assert_eq!(of(&case(None, None)), Told::default());
+        assert_eq!(of(&case(None, None)), DriverComment::default());
         let mut aside = case(Some(60), None);
         aside.facts.aside = Some(Aside { until: None, why: "it is held".into() });
         assert_eq!(of(&aside).why.as_deref(), Some("not planned: it is held"));
-        assert_eq!(Told::parse("mine"), None);
+        assert_eq!(DriverComment::parse("mine"), None);
         assert!(!of(&aside).is_opportunistic());
-        assert!(Told::parse(&format!("{MARK}{AHEAD}; more")).unwrap().is_opportunistic());
+        assert!(DriverComment::parse(&format!("{MARK}{AHEAD}; more")).unwrap().is_opportunistic());
     }
 
     #[test]

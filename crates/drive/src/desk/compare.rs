@@ -7,7 +7,7 @@ use miserly_core::{
 };
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
-use super::asking::{is_told, own_comment};
+use super::asking::{has_driver_comment, own_comment};
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::opportunistic::{Opportunistic, is_completing};
 use super::rebuild::{holds_nodes, on_hosts};
@@ -72,7 +72,7 @@ impl Desk {
     /// Takes in the form of a job. That of a placed job has the nodes that it was given.
     fn learn(&mut self, id: &str, job: Option<&Job>, form: &Detail) {
         let Some(case) = self.cases.get_mut(id) else { return };
-        if !form.comment.as_deref().is_some_and(is_told) {
+        if !form.comment.as_deref().is_some_and(has_driver_comment) {
             // Its user has written another one, or that of the driver is on its way.
             case.facts.told = None;
         }

@@ -39,10 +39,10 @@ use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job, Reservation};
 
 use self::arrays::ArrayPlaces;
-use self::asking::told_before;
-pub(crate) use self::asking::{is_told, own_comment, waiting_groups, waiting_tasks};
+use self::asking::earlier_comment;
+pub(crate) use self::asking::{has_driver_comment, own_comment, waiting_groups, waiting_tasks};
 
-pub use self::asking::Told;
+pub use self::asking::DriverComment;
 
 use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
@@ -222,7 +222,7 @@ impl Desk {
         let mut by_handle = BTreeMap::new();
         let another = stored.policy.is_some_and(|policy| policy != settings.policy.to_string());
         for (handle, (id, StoredJob { number, mut facts, entry })) in (0..).map(JobId).zip(stored.jobs) {
-            facts.told = facts.told.as_deref().and_then(told_before);
+            facts.told = facts.told.as_deref().and_then(earlier_comment);
             if another && facts.stage != Stage::Running {
                 let broken = facts.withdraw_promise("the policy was changed");
                 found.notes.extend(broken.map(|note| (id.clone(), note)));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use miserly_core::{Expected, HostId, Placement, Resources, Span, State, Time};
 use miserly_slurm::{Allocated, Amount, Cluster, Detail, Job, JobState, Limit};
 
-use super::asking::told_before;
+use super::asking::earlier_comment;
 use super::case::Stage;
 use super::opportunistic::Opportunistic;
 use super::{Desk, Seen, Step, Stored};
@@ -293,7 +293,7 @@ fn the_next_driver_replaces_the_comment_on_a_try_that_has_become_the_run() {
     scene.submit(1, 4, 1, 10);
     scene.step(10);
     scene.start("1", 11, &[("n1", 4)]);
-    let told = |told: &str| told_before(&format!("mine | miserly: {told}"));
+    let told = |told: &str| earlier_comment(&format!("mine | miserly: {told}"));
     assert_eq!(told("starts on n1"), None);
     // Slurm may have started it by itself.
     assert!(told("starts by 2026-11-27T10:00:00").is_some());
