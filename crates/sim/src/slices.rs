@@ -64,13 +64,13 @@ impl Count {
         Count { now: 0, since, sum: 0 }
     }
 
-    fn by(&self, now: Time) -> u128 {
+    fn sum_by(&self, now: Time) -> u128 {
         self.sum + u128::from((now - self.since).ticks().unsigned_abs()) * self.now as u128
     }
 
     /// Sets the number. Returns whether it was different before.
     fn set(&mut self, now: Time, number: usize) -> bool {
-        let (sum, before) = (self.by(now), self.now);
+        let (sum, before) = (self.sum_by(now), self.now);
         *self = Count { now: number, since: now, sum };
         before != number
     }
@@ -90,7 +90,7 @@ impl UsedSlots {
 impl Turns {
     /// Returns the record of a job that starts now.
     pub(crate) fn start(now: Time, slots: &UsedSlots) -> Turns {
-        Turns { from: now, used_before: slots.count.by(now), count: Count::from(now) }
+        Turns { from: now, used_before: slots.count.sum_by(now), count: Count::from(now) }
     }
 
     /// Records the number of slots in which it runs now.
@@ -100,7 +100,7 @@ impl Turns {
 
     /// Returns the sums at its end.
     pub(crate) fn over(&self, end: Time, slots: &UsedSlots) -> Slices {
-        let used = slots.count.by(end) - self.used_before;
-        Slices { span: end - self.from, ran_in: self.count.by(end), used }
+        let used = slots.count.sum_by(end) - self.used_before;
+        Slices { span: end - self.from, ran_in: self.count.sum_by(end), used }
     }
 }

@@ -187,13 +187,13 @@ impl Entry {
     /// Returns the work that the job has done by `now`, in processor-ticks. Lost work does not
     /// count.
     pub fn done(&self, now: Time) -> u128 {
-        self.progress.by(now)
+        self.progress.done_by(now)
     }
 
     /// Returns the opportunistic work that it has done by `now`, ahead of its start, in
     /// processor-ticks.
     pub fn opportunistic_work(&self, now: Time) -> u128 {
-        self.opportunistic.by(now)
+        self.opportunistic.done_by(now)
     }
 
     /// Returns the span for which a plan holds its resources: that of the prediction, or else the

@@ -87,7 +87,7 @@ impl Default for Progress {
 
 impl Progress {
     /// Returns the whole processor-ticks done by `now`.
-    pub(super) fn by(&self, now: Time) -> u128 {
+    pub(super) fn done_by(&self, now: Time) -> u128 {
         self.exactly(now).0
     }
 
@@ -219,8 +219,8 @@ mod tests {
                     (end - at(11)).max(Span::ZERO),
                     "{turns}/{of}"
                 );
-                assert!(progress.by(end) >= wanted, "{turns}/{of}");
-                assert!(progress.by(end - Span::TICK) < wanted, "{turns}/{of}");
+                assert!(progress.done_by(end) >= wanted, "{turns}/{of}");
+                assert!(progress.done_by(end - Span::TICK) < wanted, "{turns}/{of}");
             }
         }
     }
@@ -268,7 +268,7 @@ mod tests {
         for (now, of) in (1..).zip(primes) {
             progress.go_on_at(at(now * 1000), Pace::new(of / 2, of));
         }
-        let done = progress.by(at(6000));
+        let done = progress.done_by(at(6000));
         // 1000 whole ticks, and five times half of 1000, less a small rest.
         assert_eq!(done, 1000 + 5 * 1000 / 2 - 1);
         assert!(progress.rest < progress.parts);

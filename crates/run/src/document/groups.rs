@@ -31,7 +31,7 @@ pub struct GroupDoc {
 
 /// Returns the groups of each requested grouping, by its keyword.
 pub(super) fn breakdowns(metrics: &mut Metrics) -> BTreeMap<String, Vec<GroupDoc>> {
-    metrics.groups.values_mut().map(|groups| (groups.by().to_string(), GroupDoc::all(groups))).collect()
+    metrics.groups.values_mut().map(|groups| (groups.grouping().to_string(), GroupDoc::all(groups))).collect()
 }
 
 impl GroupDoc {

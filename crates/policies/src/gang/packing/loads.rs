@@ -55,13 +55,13 @@ impl Loads {
     }
 
     /// Returns the stretch that contains the processor.
-    fn at(&self, pe: u32) -> usize {
+    fn index_of(&self, pe: u32) -> usize {
         self.stretches.partition_point(|(low, _)| *low <= pe) - 1
     }
 
     /// Splits a stretch so that one begins at `pe`. Returns its index.
     fn cut(&mut self, pe: u32) -> usize {
-        let at = self.at(pe);
+        let at = self.index_of(pe);
         let (low, load) = self.stretches[at];
         if low == pe {
             return at;
@@ -81,7 +81,7 @@ impl Loads {
     fn over(&self, pes: &PeSet) -> Vec<Stretch> {
         let mut all = Vec::new();
         for &(low, high) in pes.ranges() {
-            let mut at = self.at(low);
+            let mut at = self.index_of(low);
             let mut low = low;
             while let Some((next, _)) = self.stretches.get(at + 1).filter(|(next, _)| *next <= high) {
                 all.push(Stretch { load: self.stretches[at].1, low, high: next - 1 });

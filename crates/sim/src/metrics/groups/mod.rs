@@ -51,7 +51,7 @@ impl Groups {
     }
 
     /// Returns the grouping.
-    pub fn by(&self) -> Grouping {
+    pub fn grouping(&self) -> Grouping {
         self.by
     }
 
