@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use parquet::arrow::ArrowWriter;
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
 use serde_json::Value;
 
 use super::Table;
@@ -16,55 +18,105 @@ impl Table {
     /// # Errors
     /// If the library cannot write it.
     pub fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
-        let columns = self.columns.iter().enumerate().map(|(at, name)| (name, column(&self.cells, at)));
-        let batch =
-            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
-        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None)?;
-        writer.write(&batch)?;
-        writer.into_inner()
+        let columns: Vec<Column<'_>> =
+            (0..self.columns.len()).map(|at| Column::new(&self.cells, at)).collect();
+        let fields = self.columns.iter().zip(&columns).map(|(name, column)| column.field(name));
+        let schema =
+            Type::group_type_builder("table").with_fields(fields.collect::<Result<_, _>>()?).build()?;
+        let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
+        let mut rows = file.next_row_group()?;
+        for column in &columns {
+            if let Some(writer) = rows.next_column()? {
+                column.write(writer)?;
+            }
+        }
+        rows.close()?;
+        file.into_inner()
     }
 }
 
-fn column(rows: &[Vec<Option<Value>>], at: usize) -> ArrayRef {
-    let cells: Vec<Option<&Value>> = rows
-        .iter()
-        .map(|row| row.get(at).and_then(Option::as_ref).filter(|value| !value.is_null()))
-        .collect();
-    let all = |kind: fn(&Value) -> bool| cells.iter().flatten().all(|value| kind(value));
-    if all(Value::is_i64) {
-        Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_i64)).collect::<Int64Array>())
-    } else if all(Value::is_number) {
-        Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_f64)).collect::<Float64Array>())
-    } else if all(Value::is_boolean) {
-        Arc::new(cells.iter().map(|cell| cell.and_then(Value::as_bool)).collect::<BooleanArray>())
-    } else {
-        Arc::new(cells.iter().map(|cell| cell.map(super::text)).collect::<StringArray>())
+/// The cells of a column, and what all of them are.
+struct Column<'a> {
+    cells: Vec<Option<&'a Value>>,
+    kind: PhysicalType,
+}
+
+impl Column<'_> {
+    fn new(rows: &[Vec<Option<Value>>], at: usize) -> Column<'_> {
+        let cells: Vec<Option<&Value>> = rows
+            .iter()
+            .map(|row| row.get(at).and_then(Option::as_ref).filter(|value| !value.is_null()))
+            .collect();
+        let all = |is: fn(&Value) -> bool| cells.iter().flatten().all(|value| is(value));
+        let kind = if all(Value::is_i64) {
+            PhysicalType::INT64
+        } else if all(Value::is_number) {
+            PhysicalType::DOUBLE
+        } else if all(Value::is_boolean) {
+            PhysicalType::BOOLEAN
+        } else {
+            PhysicalType::BYTE_ARRAY
+        };
+        Column { cells, kind }
+    }
+
+    fn field(&self, name: &str) -> Result<Arc<Type>, ParquetError> {
+        let is_text = self.kind == PhysicalType::BYTE_ARRAY;
+        let field = Type::primitive_type_builder(name, self.kind)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(is_text.then_some(LogicalType::String));
+        field.build().map(Arc::new)
+    }
+
+    fn write(&self, writer: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        match self.kind {
+            PhysicalType::INT64 => self.write_as::<Int64Type>(writer, Value::as_i64),
+            PhysicalType::DOUBLE => self.write_as::<DoubleType>(writer, Value::as_f64),
+            PhysicalType::BOOLEAN => self.write_as::<BoolType>(writer, Value::as_bool),
+            _ => self.write_as::<ByteArrayType>(writer, |cell| {
+                Some(ByteArray::from(super::text(cell).into_bytes()))
+            }),
+        }
+    }
+
+    fn write_as<T: DataType>(
+        &self,
+        mut writer: SerializedColumnWriter<'_>,
+        value: impl Fn(&Value) -> Option<T::T>,
+    ) -> Result<(), ParquetError> {
+        let values: Vec<T::T> = self.cells.iter().filter_map(|cell| value((*cell)?)).collect();
+        let defined: Vec<i16> = self.cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+        writer.typed::<T>().write_batch(&values, Some(&defined), None)?;
+        writer.close()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::Array;
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::{Float64Type, Int64Type};
+    use std::io::Write;
+
+    use parquet::file::reader::{FileReader, SerializedFileReader};
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn columns_by_what_stands_in_them() {
-        let rows = [
+        let cells = vec![
             vec![Some(json!(1)), Some(json!(1)), Some(json!("a")), Some(json!(true)), None],
             vec![Some(json!(2)), Some(json!(0.5)), Some(json!(7)), Some(Value::Null), Some(json!(3))],
         ];
-        let columns: Vec<ArrayRef> = (0..5).map(|at| column(&rows, at)).collect();
-        assert_eq!(columns[0].as_primitive::<Int64Type>().values(), &[1, 2]);
-        assert_eq!(columns[1].as_primitive::<Float64Type>().values(), &[1.0, 0.5]);
-        assert_eq!(
-            (columns[2].as_string::<i32>().value(0), columns[2].as_string::<i32>().value(1)),
-            ("a", "7")
-        );
-        assert!(columns[3].as_boolean().value(0) && columns[3].is_null(1));
-        assert!(columns[4].is_null(0) && columns[4].as_primitive::<Int64Type>().value(1) == 3);
+        let columns = ["whole", "number", "text", "truth", "missing"].map(str::to_owned).to_vec();
+        let bytes = Table { columns, cells }.parquet().unwrap();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let rows: Vec<String> =
+            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        let expect = [
+            r#"{whole: 1, number: 1.0, text: "a", truth: true, missing: null}"#,
+            r#"{whole: 2, number: 0.5, text: "7", truth: null, missing: 3}"#,
+        ];
+        assert_eq!(rows, expect);
     }
 }
