@@ -55,7 +55,7 @@ fn limits_hold_for_processes_and_outlive_a_killed_daemon() {
     let jobs = [(); 3].map(|()| submit(&daemon, ann, &[], WAIT));
     begins(&daemon, ann, jobs[0]);
     let shown = text(&command_of(&daemon, ann, &["show", &jobs[1].to_string()]).stdout);
-    assert!(shown.contains("it waits for a place under a limit of its user"), "{shown}");
+    assert!(shown.contains("waits for a place that other jobs have"), "{shown}");
     assert!(shown.contains("user-limits.running is 1"), "{shown}");
     let long = ["submit", "--time", "4min", "--", "true"];
     refused(&command_of(&daemon, bob, &long), "course.cpu-hours is 0.10 hours");
