@@ -107,7 +107,7 @@ pub struct Engine<L, J> {
     /// The last attempt to remove past reservations.
     pub(crate) expiry_tried: Option<Time>,
     pub(crate) info: Arc<DaemonInfo>,
-    /// The wall time at which this daemon began, in microseconds since 1970.
+    /// The wall time at which this daemon began.
     pub(crate) began: Timestamp,
     pub(crate) launcher: L,
     pub(crate) journal: J,

@@ -206,7 +206,10 @@ impl BootClock {
                 if most - least <= SAME {
                     break;
                 }
-                (least, most, ticks) = reading();
+                let again = reading();
+                if again.1 - again.0 < most - least {
+                    (least, most, ticks) = again;
+                }
             }
             difference = i64::midpoint(least, most);
             self.difference.store(difference, Ordering::Relaxed);

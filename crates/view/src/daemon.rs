@@ -1,6 +1,5 @@
 //! The facts about a daemon.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -113,21 +112,18 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
 
 /// Returns the comment of a job, and its command and its paths or the reason why they are not there: keys and texts.
 pub fn details(job: &JobView) -> Vec<(&'static str, String)> {
-    let path = |path: &Path| plain(&path.display().to_string());
     let mut lines: Vec<(&str, String)> = job.comment.iter().map(|text| ("comment", plain(text))).collect();
-    let (Some(command), Some(directory), Some(output), Some(error)) =
-        (&job.command, &job.directory, &job.output, &job.error)
-    else {
+    let Some(command) = &job.command else {
         lines.push(("runs", "private; shown to the job's user, root and the daemon's user".to_owned()));
         return lines;
     };
     let words: Vec<String> = command.iter().map(|word| plain(word)).collect();
     let script = if job.script { "its script " } else { "" };
-    let command = format!("{script}{}", words.join(" ")).trim_end().to_owned();
-    lines.extend([("runs", command), ("in", path(directory)), ("output", path(output))]);
-    if error != output {
-        lines.push(("errors", path(error)));
-    }
+    lines.push(("runs", format!("{script}{}", words.join(" ")).trim_end().to_owned()));
+    let error = job.error.as_ref().filter(|error| Some(*error) != job.output.as_ref());
+    let paths = [("in", job.directory.as_ref()), ("output", job.output.as_ref()), ("errors", error)];
+    lines
+        .extend(paths.into_iter().filter_map(|(key, path)| Some((key, plain(&path?.display().to_string())))));
     lines
 }
 

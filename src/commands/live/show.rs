@@ -139,13 +139,19 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
 
 /// Returns why a job has no promise.
 fn no_promise(job: &JobView) -> NoPromise {
-    let known = |reason: &WaitReason| match reason {
-        WaitReason::Held => Some(NoPromise::Held),
-        WaitReason::After { .. } => Some(NoPromise::After),
-        WaitReason::ArrayLimit { .. } | WaitReason::UserLimit { .. } => Some(NoPromise::Place),
-        _ => None,
-    };
-    job.reasons.iter().find_map(known).unwrap_or(NoPromise::Policy)
+    let has = |is: fn(&WaitReason) -> bool| job.reasons.iter().any(is);
+    // In the order of the answer to a submission.
+    if has(|reason| matches!(reason, WaitReason::Held)) {
+        NoPromise::Held
+    } else if has(|reason| matches!(reason, WaitReason::After { .. })) {
+        NoPromise::After
+    } else if has(|reason| matches!(reason, WaitReason::Begin { .. })) {
+        NoPromise::Begin
+    } else if has(|reason| matches!(reason, WaitReason::ArrayLimit { .. } | WaitReason::UserLimit { .. })) {
+        NoPromise::Place
+    } else {
+        NoPromise::Policy
+    }
 }
 
 /// Returns how much of its request a job used in its only attempt.

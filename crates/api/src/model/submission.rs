@@ -145,7 +145,7 @@ pub struct Submission {
     #[cfg_attr(feature = "options", arg(long, visible_short_alias = 'H'))]
     #[serde(default)]
     pub hold: bool,
-    /// The file of the standard input, with the % codes of the output [default: the input is empty]
+    /// The file of the standard input, with the % codes of --output [default: the input is empty]
     #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
@@ -311,6 +311,9 @@ macro_rules! complete {
 pub(crate) use complete;
 
 impl Submission {
+    /// The most bytes of a comment.
+    pub const COMMENT_MOST: usize = 1024;
+
     /// Returns this submission, with the options that are not given from `other`.
     #[cfg(feature = "options")]
     pub(crate) fn or(mut self, other: Submission) -> Submission {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Args, Command, FromArgMatches};
+use clap::{Arg, Args, Command, FromArgMatches};
 use jiff::Zoned;
 
 use super::slurm::SlurmDirectives;
@@ -50,11 +50,10 @@ pub fn directives(script: &str, now: &Zoned) -> Result<Directives, Remark> {
     for (line, text) in head(script) {
         let remark = |message: String| Remark { line, message };
         if let Some(options) = directive(text, "#MISERLY") {
-            own = parser.options(words(options).map_err(remark)?).map_err(remark)?.or(own);
+            own = parser.options(words(options).map_err(remark)?, None).map_err(remark)?.or(own);
         } else if let Some(options) = directive(text, "#SBATCH") {
             let ignored = |name: &str| warnings.push(remark(format!("nothing is made of #SBATCH {name}")));
-            let words = slurm.own_words(&words(options).map_err(remark)?, ignored).map_err(remark)?;
-            slurm.options = parser.options(words).map_err(remark)?.or(slurm.options);
+            slurm.read(&words(options).map_err(remark)?, &parser, ignored).map_err(remark)?;
         } else {
             continue;
         }
@@ -72,32 +71,41 @@ fn words(line: &str) -> Result<Vec<String>, String> {
 }
 
 /// The parser of the options of a line, which is that of the command line.
-struct Parser(Command);
+pub(super) struct Parser(Command);
 
 impl Parser {
     /// Returns a parser for which relative instants count from `now`.
     fn new(now: &Zoned) -> Parser {
         let command =
             Command::new("#MISERLY").no_binary_name(true).disable_help_flag(true).args_override_self(true);
+        let with_any_value = |option: Arg| {
+            let takes_value = option.get_action().takes_values();
+            option.allow_hyphen_values(takes_value)
+        };
         let when = |now: Zoned| move |text: &str| instant(text, &now);
         Parser(
             SubmitOptions::augment_args(command)
+                .mut_args(with_any_value)
                 .mut_arg("begin", |begin| begin.value_parser(when(now.clone())))
                 .mut_arg("deadline", |deadline| deadline.value_parser(when(now.clone()))),
         )
     }
 
-    fn options(&self, words: Vec<String>) -> Result<SubmitOptions, String> {
-        let matches = self.0.clone().try_get_matches_from(words).map_err(|error| message(&error))?;
-        SubmitOptions::from_arg_matches(&matches).map_err(|error| message(&error))
+    /// Returns the options of some words. `name` is that of the only option if it has another one in its line.
+    pub(super) fn options(&self, words: Vec<String>, name: Option<&str>) -> Result<SubmitOptions, String> {
+        if words.iter().any(|word| word == "--") {
+            return Err("no option --; a line has options only".to_owned());
+        }
+        let matches = self.0.clone().try_get_matches_from(words).map_err(|error| message(&error, name))?;
+        SubmitOptions::from_arg_matches(&matches).map_err(|error| message(&error, name))
     }
 }
 
-/// Returns the message of an error in a line, without the usage of the command line.
-fn message(error: &clap::Error) -> String {
+/// Returns the message of an error in a line, without the usage of the command line. `name` stands for that of the option.
+fn message(error: &clap::Error, name: Option<&str>) -> String {
     let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = context(ContextKind::InvalidArg);
-    let option = argument.split_whitespace().next().unwrap_or_default();
+    let option = name.or_else(|| argument.split_whitespace().next()).unwrap_or_default();
     match error.kind() {
         ErrorKind::UnknownArgument if option.starts_with('-') => {
             format!("no option {option}; `miserly submit --help` lists them")

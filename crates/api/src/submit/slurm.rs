@@ -5,8 +5,10 @@ use std::slice::Iter;
 
 use miserly_units::slurm::{kibibytes, time_limit};
 
+use super::script::Parser;
 use super::submit_options::count;
 use super::{SubmitOptions, gpus};
+use crate::model::{Submission, is_blank, is_invisible};
 
 /// What an option of Slurm is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,7 @@ enum Meaning {
     Time(&'static str),
     /// The option with this long name; a plain number is in MiB.
     Memory(&'static str),
+    Comment,
     Tasks,
     CpusPerTask,
     Nodes,
@@ -29,7 +32,7 @@ enum Meaning {
 /// The options of `#SBATCH` that have a meaning here: long name, letter and meaning.
 const OPTIONS: &[(&str, Option<char>, Meaning)] = &[
     ("job-name", Some('J'), Meaning::Same("name")),
-    ("comment", None, Meaning::Same("comment")),
+    ("comment", None, Meaning::Comment),
     ("cpus-per-task", Some('c'), Meaning::CpusPerTask),
     ("ntasks", Some('n'), Meaning::Tasks),
     ("nodes", Some('N'), Meaning::Nodes),
@@ -62,7 +65,6 @@ const OTHERS: &[(&[&str], &str)] = &[
     (&["--parsable"], "--quiet, which prints only the job number"),
     (&["--test-only"], "--quote, which prints the promise and submits nothing"),
     (&["-W"], "--wait"),
-    (&["--gres"], "--gpus, the number of GPUs"),
     (&["--ntasks-per-node", "--tasks-per-node"], "--cpus, the processors of the whole job"),
     (
         &[
@@ -99,6 +101,7 @@ pub fn hint(option: &str) -> Option<String> {
         Meaning::Tasks | Meaning::CpusPerTask => "--cpus, the processors of the whole job".to_owned(),
         Meaning::Nodes => "nothing: a job runs on one machine".to_owned(),
         Meaning::NotRestartable => "nothing: a job runs once unless it is --restartable".to_owned(),
+        Meaning::Comment => "--comment".to_owned(),
         Meaning::Gres => "--gpus, the number of GPUs".to_owned(),
         Meaning::Same(own) | Meaning::Flag(own) | Meaning::Time(own) | Meaning::Memory(own) => {
             format!("--{own}")
@@ -115,23 +118,23 @@ pub(super) struct SlurmDirectives {
 }
 
 impl SlurmDirectives {
-    /// Returns the words of a line as options of `miserly submit`. Options that have no meaning here go to `ignored`.
+    /// Reads the words of a line. The last option of a kind counts. Options that have no meaning here go to `ignored`.
     ///
     /// # Errors
     /// An option without its value, a flag with one, a value that has no meaning, or a word that belongs to no option.
-    pub(super) fn own_words(
+    pub(super) fn read(
         &mut self,
         words: &[String],
+        parser: &Parser,
         mut ignored: impl FnMut(&str),
-    ) -> Result<Vec<String>, String> {
-        let mut own = vec![];
+    ) -> Result<(), String> {
         let mut words = words.iter().peekable();
         while let Some((name, attached)) = next(&mut words)? {
             let is = |row: &&(&str, Option<char>, Meaning)| match name.strip_prefix("--") {
                 Some(long) => row.0 == long,
                 None => row.1.is_some() && row.1 == name.chars().nth(1),
             };
-            let Some(&(_, _, meaning)) = OPTIONS.iter().find(is) else {
+            let Some(&(long, _, meaning)) = OPTIONS.iter().find(is) else {
                 if attached.is_none() {
                     words.next_if(|value| !value.starts_with('-'));
                 }
@@ -142,29 +145,47 @@ impl SlurmDirectives {
                 Some(value) => Ok(value),
                 None => words.next().map(String::as_str).ok_or_else(|| format!("{name} needs a value")),
             };
-            let in_option = |message: String| format!("{name}: {message}");
-            match meaning {
+            let in_option = |message: String| format!("--{long}: {message}");
+            let own = match meaning {
                 Meaning::Flag(_) | Meaning::NotRestartable if attached.is_some() => {
                     return Err(format!("{name} takes no value"));
                 }
-                Meaning::Flag(flag) => own.push(format!("--{flag}")),
+                Meaning::Flag(flag) => format!("--{flag}"),
                 Meaning::NotRestartable => {
-                    own.retain(|word| word != "--restartable");
                     self.options.submission.restartable = false;
+                    continue;
                 }
-                Meaning::Tasks => self.tasks = Some(count(value()?).map_err(in_option)?),
-                Meaning::CpusPerTask => self.cpus_per_task = Some(count(value()?).map_err(in_option)?),
-                Meaning::Nodes if ["1", "1-1"].contains(&value()?) => {}
+                Meaning::Tasks => {
+                    self.tasks = Some(count(value()?).map_err(in_option)?);
+                    continue;
+                }
+                Meaning::CpusPerTask => {
+                    self.cpus_per_task = Some(count(value()?).map_err(in_option)?);
+                    continue;
+                }
+                Meaning::Nodes if ["1", "1-1"].contains(&value()?) => continue,
                 Meaning::Nodes => {
                     return Err(in_option("a job runs on one machine; write 1, or nothing".to_owned()));
                 }
-                Meaning::Gres => own.push(format!("--gpus={}", gres(value()?).map_err(in_option)?)),
-                Meaning::Time(option) => own.push(format!("--{option}={}", own_time(value()?))),
-                Meaning::Memory(option) => own.push(format!("--{option}={}", own_memory(value()?))),
-                Meaning::Same(option) => own.push(format!("--{option}={}", value()?)),
-            }
+                Meaning::Comment => {
+                    let text = value()?;
+                    // A comment for Slurm is no reason to refuse the script.
+                    if is_blank(text) || text.contains(is_invisible) || text.len() > Submission::COMMENT_MOST
+                    {
+                        ignored(name);
+                        continue;
+                    }
+                    format!("--comment={text}")
+                }
+                Meaning::Gres => format!("--gpus={}", gres(value()?).map_err(in_option)?),
+                Meaning::Time(option) => format!("--{option}={}", own_time(value()?)),
+                Meaning::Memory(option) => format!("--{option}={}", own_memory(value()?)),
+                Meaning::Same(option) => format!("--{option}={}", value()?),
+            };
+            let given = parser.options(vec![own], Some(&format!("--{long}")))?;
+            self.options = given.or(std::mem::take(&mut self.options));
         }
-        Ok(own)
+        Ok(())
     }
 
     /// Returns the options, with the processors of all tasks.

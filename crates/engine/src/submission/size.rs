@@ -7,8 +7,6 @@ use miserly_api::model::{MailEvent, Problem, Submission, is_address, is_blank, i
 
 /// The most bytes of a name.
 const NAME: usize = 256;
-/// The most bytes of a comment.
-const COMMENT: usize = 1024;
 /// The most bytes of a path, as the system has it.
 const PATH: usize = 4095;
 /// The most bytes of arguments and environment together.
@@ -43,7 +41,7 @@ pub(crate) fn check(submission: &Submission) -> Result<(), Problem> {
     let command: usize = submission.command.iter().map(|word| word.len() + 1).sum();
     let sizes = [
         ("name", length(&submission.name), NAME, "bytes"),
-        ("comment", length(&submission.comment), COMMENT, "bytes"),
+        ("comment", length(&submission.comment), Submission::COMMENT_MOST, "bytes"),
         ("queue", length(&submission.queue), NAME, "bytes"),
         ("request_id", length(&submission.request_id), NAME, "bytes"),
         ("directory", path(&submission.directory), PATH, "bytes"),
@@ -127,7 +125,7 @@ mod tests {
         let nothing = Submission::default;
         check(&Submission { name: Some(long(NAME)), directory: long(PATH).into(), ..nothing() }).unwrap();
         refused(&Submission { name: Some(long(NAME + 1)), ..nothing() }, "name");
-        refused(&Submission { comment: Some(long(COMMENT + 1)), ..nothing() }, "comment");
+        refused(&Submission { comment: Some(long(Submission::COMMENT_MOST + 1)), ..nothing() }, "comment");
         refused(&Submission { queue: Some(long(NAME + 1)), ..nothing() }, "queue");
         refused(&Submission { directory: long(PATH + 1).into(), ..nothing() }, "directory");
         refused(&Submission { output: Some(long(PATH + 1).into()), ..nothing() }, "output");

@@ -66,7 +66,10 @@ const NO_MATRIX: &str = "no matrix was recorded: add gantt = [from, to] to the r
 /// Returns the recorded window of the run of a line and its settings; `None` if the log is missing.
 fn recorded(line: &LineRequest, results: &Results) -> Result<Option<(Schedule, SettingsDoc)>, String> {
     let Some(result) = first(results, &line.runs)? else { return Ok(None) };
-    let schedule = Schedule::deserialize(result).map_err(|_| NO_WINDOW)?;
+    if result["gantt_window"].is_null() {
+        return Err(NO_WINDOW.to_owned());
+    }
+    let schedule = Schedule::deserialize(result).map_err(|error| error.to_string())?;
     let settings = SettingsDoc::deserialize(&result["run"]["settings"]).map_err(|error| error.to_string())?;
     Ok(Some((schedule, settings)))
 }

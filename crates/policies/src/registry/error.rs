@@ -136,7 +136,7 @@ pub enum PolicyError {
     #[error("policy {policy} runs on {wanted}; choose another policy or machine")]
     Machine {
         /// The policy.
-        policy: &'static str,
+        policy: String,
         /// The machine that it runs on.
         wanted: &'static str,
     },
@@ -144,7 +144,7 @@ pub enum PolicyError {
     #[error("policy {policy} runs on at most {} processors", Profile::MOST)]
     TooLarge {
         /// The policy.
-        policy: &'static str,
+        policy: String,
     },
 }
 

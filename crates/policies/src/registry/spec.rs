@@ -177,6 +177,11 @@ impl PolicySpec {
         self.facts.horizon.filter(|horizon| *horizon < Span::MAX)
     }
 
+    /// Returns the name: that of the descriptor, or of the function.
+    fn name(&self) -> &str {
+        self.function.as_ref().map_or(self.descriptor.name, |function| &function.name)
+    }
+
     /// Returns the same policy with this horizon.
     ///
     /// # Errors
@@ -195,10 +200,10 @@ impl PolicySpec {
     /// If the policy does not run on such a machine.
     pub fn build(&self, machine: &Machine, seed: u64) -> Result<Box<dyn Policy>, PolicyError> {
         if machine.capacity().cpus_count() > Procs::new(Profile::MOST.into()) {
-            return Err(PolicyError::TooLarge { policy: self.descriptor.name });
+            return Err(PolicyError::TooLarge { policy: self.name().to_owned() });
         }
         if let Some(wanted) = self.needs.unmet(machine) {
-            return Err(PolicyError::Machine { policy: self.descriptor.name, wanted });
+            return Err(PolicyError::Machine { policy: self.name().to_owned(), wanted });
         }
         if let Some(function) = &self.function {
             return Ok((function.make)(machine, seed));
@@ -223,7 +228,7 @@ impl FromStr for PolicySpec {
 
 impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.function.as_ref().map_or(self.descriptor.name, |function| &function.name))?;
+        f.write_str(self.name())?;
         if self.facts.given.is_empty() {
             return Ok(());
         }

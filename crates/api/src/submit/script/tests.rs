@@ -113,8 +113,31 @@ fn the_last_of_a_kind_counts() {
     };
     check("#SBATCH --requeue\n#SBATCH --no-requeue\n", SubmitOptions::default());
     check("#SBATCH --requeue --no-requeue\n", SubmitOptions::default());
+    let per_cpu = SubmitOptions { memory_per_cpu: Some(1 << 30), ..SubmitOptions::default() };
+    check("#SBATCH --mem=4G --mem-per-cpu=1G\n", per_cpu.clone());
+    check("#MISERLY -m 4G\n#MISERLY --memory-per-cpu 1G\n", per_cpu);
     check("#SBATCH --no-requeue\n#SBATCH --requeue\n", restartable.clone());
     check("#MISERLY --restartable\n#SBATCH --no-requeue\n", restartable);
+}
+
+#[test]
+fn a_value_may_begin_with_a_dash() {
+    let named = |name: &str| SubmitOptions {
+        submission: Submission { name: Some(name.to_owned()), ..Submission::default() },
+        ..SubmitOptions::default()
+    };
+    check("#MISERLY --name -x\n", named("-x"));
+    check("#MISERLY -n '-- nightly'\n", named("-- nightly"));
+    check("#SBATCH -J -x\n", named("-x"));
+}
+
+#[test]
+fn a_comment_that_is_none_here_is_a_warning() {
+    let comments = ["", "a\tb", &"x".repeat(1025)];
+    for comment in comments {
+        let read = read(&format!("#SBATCH --comment='{comment}'\n")).unwrap();
+        assert_eq!((read.options, read.warnings.len()), (SubmitOptions::default(), 1), "{comment}");
+    }
 }
 
 #[test]
@@ -156,9 +179,12 @@ fn what_makes_no_sense_is_refused_with_its_line() {
     refused("#MISERLY --after maybe:3", 1, "--after: \"maybe\"");
     refused("#SBATCH -t UNLIMITED", 1, "--time");
     refused("#SBATCH -N 2", 1, "one machine");
+    refused("#SBATCH --mem=0", 1, "--mem: ");
     refused("#SBATCH --mem=0", 1, "above 0");
     refused("#SBATCH -d after:12", 1, "any:JOB");
     refused("#SBATCH -d singleton", 1, "name=NAME");
+    refused("#SBATCH --dependency singleton", 1, "--dependency: ");
+    refused("#MISERLY -- --cpus 4", 1, "no option --;");
     refused("#SBATCH -n 9999999999999 -c 9999999999999", 1, "more tasks");
 }
 
