@@ -296,10 +296,21 @@ impl Folder {
         Ok(path)
     }
 
-    /// Takes the lock, or returns `None` if another process holds it.
-    pub(crate) fn lock(&self) -> Result<Option<AttemptLock>, RecordError> {
+    /// Creates the file of the lock, without taking it.
+    pub(crate) fn create_lock(&self) -> Result<(), RecordError> {
+        self.lock_file().map(drop)
+    }
+
+    fn lock_file(&self) -> Result<File, RecordError> {
         let path = self.file(LOCK);
-        let file = private().create(true).open(&path).map_err(|error| io_error("open", &path, error))?;
+        private().create(true).open(&path).map_err(|error| io_error("open", &path, error))
+    }
+
+    /// Takes the lock, or returns `None` if another process holds it.
+    ///
+    /// A program that another thread of this process starts at the same time holds it, too, until it is executed.
+    pub(crate) fn lock(&self) -> Result<Option<AttemptLock>, RecordError> {
+        let (path, file) = (self.file(LOCK), self.lock_file()?);
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(AttemptLock { fd: file.into() })),
             Err(Errno::WOULDBLOCK) => Ok(None),

@@ -37,7 +37,7 @@ pub fn launch(exe: &Path, dir: &Path, spec: &AttemptSpec) -> Result<Shim, Launch
     spec.check()?;
     let folder = Folder::create(dir)?;
     // The lock file must exist before the disk is full.
-    drop(folder.lock()?);
+    folder.create_lock()?;
     let boot_id = BootId::current().ok();
     folder.write(folder::SPEC, &SpecRecord { spec, boot_id })?;
     let launched = spawn(exe, &folder).and_then(|stream| handshake(&folder, stream));

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -11,7 +12,7 @@ use rustix::stdio::dup2_stdin;
 
 use crate::boot::BootId;
 use crate::connection::Connection;
-use crate::folder::{self, AttemptLock, Folder};
+use crate::folder::{self, AttemptLock, Folder, RecordError};
 use crate::handle::REPLY_TIMEOUT;
 use crate::identity::Identity;
 use crate::protocol::ShimRefusal;
@@ -19,6 +20,12 @@ use crate::shortage::LaunchStep;
 use crate::spec::{AttemptSpec, SpecRecord};
 use crate::time::BootTime;
 use crate::wait;
+
+/// The longest wait for the lock of an attempt without a shim.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// The time between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// An attempt that this shim has claimed.
 pub(super) struct ClaimedAttempt {
@@ -36,7 +43,7 @@ pub(super) fn claim(dir: &Path) -> Result<ClaimedAttempt, ShimRefusal> {
     umask(Mode::RWXG | Mode::RWXO);
     let failed = |error: &dyn ToString| ShimRefusal::Begin { error: error.to_string() };
     let folder = Folder::open(dir).map_err(|error| failed(&error))?;
-    let lock = folder.lock().map_err(|error| failed(&error))?.ok_or(ShimRefusal::Taken)?;
+    let lock = lock(&folder).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Taken)?;
     LaunchStep::Claim.pass(dir).map_err(|error| failed(&error))?;
     for record in [folder::STARTED, folder::END, folder::SHIM] {
         if folder.has(record).map_err(|error| failed(&error))? {
@@ -56,6 +63,20 @@ pub(super) fn claim(dir: &Path) -> Result<ClaimedAttempt, ShimRefusal> {
     // Written last, because a reader of this file connects.
     folder.write(folder::SHIM, &me).map_err(|error| failed(&error))?;
     Ok(ClaimedAttempt { folder, spec, boot: me.boot_id, listener, lock })
+}
+
+/// Takes the lock of an attempt that no shim has claimed, or returns `None`.
+///
+/// A program that the launcher starts at the same time may hold it for a moment, until it is executed.
+fn lock(folder: &Folder) -> Result<Option<AttemptLock>, RecordError> {
+    let until = BootTime::now().after(LOCK_WAIT);
+    loop {
+        let lock = folder.lock()?;
+        if lock.is_some() || folder.has(folder::SHIM)? || BootTime::now() >= until {
+            return Ok(lock);
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
 }
 
 fn nonblocking_listener(folder: &Folder) -> io::Result<UnixListener> {
@@ -80,4 +101,26 @@ pub(super) fn launcher_connection() -> io::Result<Option<Connection>> {
 /// The wait also ends if the launcher dies, because its connection closes.
 pub(super) fn wait_for_launcher(launcher: &Connection) -> io::Result<()> {
     wait::readable(&[launcher.as_fd()], BootTime::now().after(REPLY_TIMEOUT)).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_held_for_a_moment_is_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&place.path().join("1.1")).unwrap();
+        let held = folder.lock().unwrap().unwrap();
+        let moment = std::thread::spawn(move || {
+            std::thread::sleep(LOCK_PAUSE * 20);
+            drop(held);
+        });
+        let taken = lock(&folder).unwrap();
+        assert!(taken.is_some());
+        moment.join().unwrap();
+        // A shim that has claimed the attempt holds it until its end.
+        folder.write(folder::SHIM, &Identity::from_pid(std::process::id()).unwrap()).unwrap();
+        assert!(lock(&folder).unwrap().is_none());
+    }
 }
