@@ -106,7 +106,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 /// Parses an instant. One without a date or a zone is relative to now.
 ///
 /// # Errors
-/// Those of [`instant`].
+/// Those of [`instant`](fn@instant).
 pub fn when(text: &str) -> Result<Timestamp, String> {
     instant(text, &Zoned::now())
 }
