@@ -49,7 +49,7 @@ pub fn deserialize<'de, T: Ticks, D: Deserializer<'de>>(from: D) -> Result<T, D:
     i64::deserialize(from).map(T::from_ticks)
 }
 
-/// The same for a value that may be missing.
+/// Stores and reads a value that may be missing.
 pub mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

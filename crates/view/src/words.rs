@@ -94,10 +94,7 @@ impl<'a> Sentences<'a> {
             _ => String::new(),
         };
         match cause {
-            Cause::After { jobs } if job_ranges(jobs).len() > RANGES_MOST => {
-                let most = format!("{} jobs ({} to {})", jobs.len(), jobs[0], jobs[jobs.len() - 1]);
-                format!("waits for the end of {most}")
-            }
+            Cause::After { jobs } => after_text(jobs, RANGES_MOST),
             _ => cause_text(cause, &others, |at| self.text(at)),
         }
     }
@@ -175,6 +172,19 @@ impl<'a> Sentences<'a> {
     }
 }
 
+/// Returns the wait for the end of some jobs as text. It has their number, the first and the last one in place of more than
+/// `most` ranges.
+fn after_text(jobs: &[i64], most: usize) -> String {
+    let ranges = job_ranges(jobs);
+    if let [first, .., last] = jobs
+        && ranges.len() > most
+    {
+        return format!("waits for the end of {} jobs ({first} to {last})", jobs.len());
+    }
+    let ranges: Vec<String> = ranges.iter().map(JobRef::to_string).collect();
+    format!("waits for the end of {} {}", if jobs.len() == 1 { "job" } else { "jobs" }, ranges.join(", "))
+}
+
 /// Returns the reason of a wait as text.
 ///
 /// `others` is a clause on the jobs that hold missing processors, or for which free ones are reserved.
@@ -185,11 +195,7 @@ pub fn cause_text(cause: &Cause, others: &str, text: impl Fn(i64) -> String) -> 
     match cause {
         Cause::Held => "held until it is released".to_owned(),
         Cause::Begin { at } => format!("may not start before {}", text(*at)),
-        Cause::After { jobs } => {
-            let ranges: Vec<String> = job_ranges(jobs).iter().map(JobRef::to_string).collect();
-            let word = if jobs.len() == 1 { "job" } else { "jobs" };
-            format!("waits for the end of {word} {}", ranges.join(", "))
-        }
+        Cause::After { jobs } => after_text(jobs, usize::MAX),
         Cause::ArrayLimit { limit } => {
             format!(
                 "waits for a place in its array, of which at most {} run at the same time",

@@ -67,7 +67,7 @@ impl Required {
     ///
     /// # Errors
     /// If an array has no job with that index.
-    pub(crate) fn of(&self, index: Option<u32>) -> Result<Waits, Problem> {
+    pub(crate) fn waits(&self, index: Option<u32>) -> Result<Waits, Problem> {
         let mut waits = self.common.clone();
         for (array, targets) in &self.each {
             let Some(index) = index else {

@@ -258,7 +258,7 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// Returns what a job counts.
-    pub(crate) fn of(record: &Record) -> Usage {
+    pub(crate) fn new(record: &Record) -> Usage {
         Usage {
             jobs: 1,
             bytes: size::bytes(&record.submission) as u64,
@@ -268,7 +268,7 @@ impl Usage {
 
     /// Adds a job.
     pub(crate) fn add(&mut self, record: &Record) {
-        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        let Usage { jobs, bytes, cpu_time } = Usage::new(record);
         self.jobs += jobs;
         self.bytes = self.bytes.wrapping_add(bytes);
         self.cpu_time = self.cpu_time.wrapping_add(cpu_time);
@@ -276,7 +276,7 @@ impl Usage {
 
     /// Removes a job that was added.
     pub(crate) fn remove(&mut self, record: &Record) {
-        let Usage { jobs, bytes, cpu_time } = Usage::of(record);
+        let Usage { jobs, bytes, cpu_time } = Usage::new(record);
         self.jobs = self.jobs.saturating_sub(jobs);
         self.bytes = self.bytes.wrapping_sub(bytes);
         self.cpu_time = self.cpu_time.wrapping_sub(cpu_time);

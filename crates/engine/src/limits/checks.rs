@@ -51,7 +51,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.setup.user_limits.check_one(after)?;
             self.check_larger_place(after)?;
         }
-        let more = Usage::of(after).cpu_time - Usage::of(before).cpu_time;
+        let more = Usage::new(after).cpu_time - Usage::new(before).cpu_time;
         if more <= 0 {
             return Ok(());
         }

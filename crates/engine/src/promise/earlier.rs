@@ -62,7 +62,7 @@ impl EarlierPromises {
 
     /// Adds the promise of a job whose record is not stored.
     pub(crate) fn add(&mut self, record: &Record) {
-        let Some(promise) = EarlierPromise::of(record) else { return };
+        let Some(promise) = EarlierPromise::new(record) else { return };
         self.jobs.insert(record.number, promise);
         self.changed.insert(block_of(record.number));
     }
@@ -116,7 +116,7 @@ fn parse(block: i64, text: &str) -> Vec<(i64, EarlierPromise)> {
 }
 
 impl EarlierPromise {
-    fn of(record: &Record) -> Option<EarlierPromise> {
+    fn new(record: &Record) -> Option<EarlierPromise> {
         let (start, decided) = record.entry.as_ref()?.last_promise()?;
         let (wall, changes) = record.promise.last_improvement()?;
         Some(EarlierPromise { start, decided, wall: wall.as_microsecond(), changes })

@@ -45,7 +45,7 @@ impl Snapshot {
         let first = self.values.next_number();
         let state = if submission.hold { JobState::Held } else { JobState::Deferred };
         let record = |(number, index): (i64, Option<u32>)| {
-            let Waits { after, ok, not_ok } = required.of(index)?;
+            let Waits { after, ok, not_ok } = required.waits(index)?;
             Ok(Record {
                 array: index.map(|index| ArrayMember { first, index }),
                 uid: caller.uid,
