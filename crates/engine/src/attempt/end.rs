@@ -77,15 +77,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         match (ending, outcome) {
             (Some(Ending::Displaced), _) => {
                 record.run = None;
+                self.batch.touch(number);
                 self.forget(attempt);
                 if self.jobs.is_running(number) {
                     self.begin_window(now, at, number);
                 }
             }
             (None, AttemptOutcome::NeverRan) if running => self.begin_late(now, at, attempt, round),
-            (None, AttemptOutcome::NeverRan) => self.run_again(attempt),
+            (None, AttemptOutcome::NeverRan) => self.run_again(at, attempt),
             _ => match again {
-                Some(_) if waiting => self.run_again(attempt),
+                Some(_) if waiting => self.run_again(at, attempt),
                 Some(cause) => self.resubmit(at, attempt, outcome, cause, round),
                 None => {
                     let phase = record.final_phase(now, outcome);
@@ -122,17 +123,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Runs a job again that keeps its place: it waits for its window, or is suspended in it.
-    fn run_again(&mut self, attempt: Attempt) {
-        let Some(run) = self.jobs.run(attempt.job) else { return };
+    fn run_again(&mut self, at: Time, attempt: Attempt) {
+        let Some(record) = self.jobs.get_mut(attempt.job) else { return };
+        let Some(run) = &record.run else { return };
         let (stopped, suspended) = (run.stopped, run.stopped && run.in_window);
+        if !suspended {
+            record.started = (!stopped).then_some(at);
+        }
         if stopped && !suspended {
             // It runs again when resources are idle.
-            self.forget(attempt);
-            if let Some(record) = self.jobs.get_mut(attempt.job) {
-                record.run = None;
-                self.batch.touch(attempt.job);
-            }
-            return;
+            record.run = None;
+            self.batch.touch(attempt.job);
+            return self.forget(attempt);
         }
         self.launch_again(attempt, None);
         if let Some(run) = self.jobs.run_mut(attempt.job).filter(|_| suspended) {

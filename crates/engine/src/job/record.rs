@@ -314,6 +314,11 @@ impl Run {
             ending: None,
         }
     }
+
+    /// Returns whether the job counts as running by it: an attempt that is killed for the queue or ahead of its window does not.
+    pub(crate) fn counts(&self) -> bool {
+        self.ending.is_none() || (self.in_window && self.ending != Some(Ending::Displaced))
+    }
 }
 
 impl Record {

@@ -88,7 +88,10 @@ impl Record {
                 self.promise.lose(book, job, wall, PromiseChangeReason::Refused);
             }
             // It ran ahead of its window.
-            _ if self.attempts > self.never_ran => self.promise.keep(book, job, wall),
+            _ if self.attempts > self.never_ran => {
+                let began = self.started.unwrap_or(Time::ZERO);
+                self.promise.start(book, job, wall, began, PromiseChangeReason::Away);
+            }
             _ => self.promise.lose(book, job, wall, PromiseChangeReason::Lost),
         }
     }

@@ -211,11 +211,6 @@ impl PromiseLog {
         self.judge(book, job, wall, Verdict::Withdrawn);
     }
 
-    /// Judges the open promise as kept: the job ran and ended before its promised start.
-    pub(crate) fn keep(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp) {
-        self.judge(book, job, wall, Verdict::Kept);
-    }
-
     fn judge(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp, verdict: Verdict) {
         let Some(given) = self.open.take() else { return };
         book.add(job, wall, &given, verdict);

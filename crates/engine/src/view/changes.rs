@@ -26,9 +26,9 @@ impl JobChanges {
 impl Snapshot {
     /// Returns whether a job waits for its start, and does not run on idle resources.
     pub fn waits(&self, job: i64) -> bool {
-        let runs = |run: &Run| run.ending.is_none() || run.in_window;
-        let waits =
-            |record: &Record| record.state == JobState::Queued && !record.run.as_ref().is_some_and(runs);
+        let waits = |record: &Record| {
+            record.state == JobState::Queued && !record.run.as_ref().is_some_and(Run::counts)
+        };
         self.jobs.get(job).is_some_and(waits)
     }
 

@@ -83,7 +83,7 @@ impl Snapshot {
             JobState::Deferred | JobState::Queued => {}
         }
         let start = record.started.unwrap_or(now.ticks);
-        let run = record.run.as_ref().filter(|run| run.ending.is_none() || run.in_window);
+        let run = record.run.as_ref().filter(|run| run.counts());
         let pace = entry.map_or(Pace::WHOLE, |entry| entry.progress.pace);
         match (run, entry.map(|entry| &entry.state)) {
             (Some(run), Some(State::Running { expected, .. })) => {

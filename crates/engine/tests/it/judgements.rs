@@ -461,3 +461,24 @@ fn a_submission_says_why_a_job_has_no_promise() {
     let begin = Submission { begin: Some(wall(50)), ..job(1, 20) };
     assert_eq!(accepted(&mut life, begin)[0].no_promise, Some(NoPromise::Begin));
 }
+
+/// The machine was off at the promised start. The job runs after it, ahead of the window that it has now.
+#[test]
+fn a_job_that_runs_ahead_of_its_window_is_late_if_its_promise_has_passed() {
+    let mut life = shared("easy", 4, Span::ZERO);
+    let first = life.submit(1, job(2, 14));
+    let ahead = life.submit(1, early(3, 31));
+    let latest = life.job(1, ahead).promise.unwrap().promised.start;
+    assert!(life.actions(ahead).iter().any(|action| matches!(action, Action::Launch(_))));
+    let never_ran = |job| (Attempt { job, nth: 1 }, AttemptOutcome::NeverRan);
+    life.begin(34, &Absence { ended: vec![never_ran(first), never_ran(ahead)], ..Absence::default() });
+    assert!(matches!(life.job(35, ahead).phase, Phase::Opportunistic { .. }));
+    let outcome = AttemptOutcome::Ended { at: seconds(45), exit: Exit::Code(0), by: None };
+    life.turn(45, vec![Input::AttemptEnded(Attempt { job: ahead, nth: 2 }, outcome)]);
+    let view = life.job(46, ahead);
+    let start = view.phase.started().unwrap();
+    assert_eq!(Life::second(start), 34, "the run that took place: {view:?}");
+    let by = start.duration_since(latest).as_secs_f64();
+    let judged: Vec<_> = view.judged.iter().map(|judged| (judged.judgement, judged.by)).collect();
+    assert_eq!(judged, [(Judgement::Late, Some(by))]);
+}

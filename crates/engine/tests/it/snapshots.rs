@@ -1,11 +1,13 @@
 //! Snapshots: readers get the same answers as from an engine that loads the durable state.
 
-use miserly_api::model::{Filter, Submission};
+use miserly_api::model::{Exit, Filter, KilledBy, Phase, Submission};
 use miserly_core::draw;
-use miserly_engine::{Caller, DaemonReply, DaemonRequest, Snapshot};
+use miserly_engine::{Action, Attempt, AttemptOutcome, Caller, DaemonReply, DaemonRequest, Input, Snapshot};
 
-use super::life::{Life, early, job, wall};
+use super::life::{Life, early, job, seconds, wall};
 use crate::support::MemoryJournal;
+
+const IMMEDIATE: &str = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
 
 /// Submits, cancels, holds, releases, extends and ends jobs at random.
 fn disturb(life: &mut Life, seed: u64, step: i64) {
@@ -60,7 +62,7 @@ fn answers(life: &Life, second: i64) -> [Vec<String>; 2] {
 
 #[test]
 fn a_snapshot_answers_as_an_engine_that_loads_the_state() {
-    for policy in ["miser", "conservative", "easy", "fcfs", "ss", "gang(quantum=1)"] {
+    for policy in ["miser", "conservative", "easy", "fcfs", "ss", "gang(quantum=1)", IMMEDIATE] {
         for seed in 0..4 {
             let mut life = Life::of_policy(policy, 3, 4);
             for step in 1..40 {
@@ -70,6 +72,25 @@ fn a_snapshot_answers_as_an_engine_that_loads_the_state() {
             }
         }
     }
+}
+
+#[test]
+fn a_displaced_job_waits_also_in_the_stored_state() {
+    let mut life = Life::of_policy(IMMEDIATE, 4, 4);
+    let [first, second] = [(3, 46), (2, 41)].map(|(cpus, time)| life.submit(1, job(cpus, time)));
+    life.turn(32, vec![]);
+    let killed = |job| life.actions(job).iter().any(|action| matches!(action, Action::Kill { .. }));
+    let displaced = [first, second].into_iter().find(|job| killed(*job)).unwrap();
+    let views = |life: &Life| {
+        let request = DaemonRequest::Job(displaced);
+        [life.snapshot(), life.loaded(33)].map(|snapshot| life.read(&snapshot, 33, &request).unwrap())
+    };
+    let is_queued =
+        |reply: &DaemonReply| matches!(reply, DaemonReply::Job(job) if job.phase == Phase::Queued);
+    assert!(views(&life).iter().all(is_queued), "{:?}", views(&life));
+    let outcome = AttemptOutcome::Ended { at: seconds(32), exit: Exit::Signal(9), by: Some(KilledBy::User) };
+    life.turn(33, vec![Input::AttemptEnded(Attempt { job: displaced, nth: 1 }, outcome)]);
+    assert!(views(&life).iter().all(is_queued), "{:?}", views(&life));
 }
 
 #[test]
