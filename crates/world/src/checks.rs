@@ -1,0 +1,373 @@
+//! The rules that hold at every step, seen from outside: by users, by the disk and by the processes of the machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
+use miserly_engine::{Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, Snapshot};
+
+use crate::site::Site;
+use crate::step::{Habit, Request, SECOND, Wish};
+use crate::world::{Checked, World};
+
+/// The time by which a command may begin after its recorded start.
+const TOLERANCE: i64 = SECOND;
+
+/// What a user knows of a job.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    wish: Wish,
+    /// The earliest start, in ticks.
+    begin: Option<i64>,
+    /// The latest start of an open promise, in ticks.
+    open: Option<i64>,
+    judged: usize,
+    /// The promise that was judged as kept, with the attempt.
+    kept: Option<(i64, u32)>,
+    /// Whether a user let it run again, or released it.
+    requeued: bool,
+    released: bool,
+    ended: Option<Phase>,
+}
+
+/// What users have seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    jobs: BTreeMap<i64, Seen>,
+    /// Whether somebody broke promises on purpose.
+    moves: bool,
+}
+
+/// The jobs that keep a world from its end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenJobs {
+    all: Vec<(i64, &'static str)>,
+    pub(crate) held: Vec<i64>,
+    pub(crate) paused: Vec<i64>,
+}
+
+impl OpenJobs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
+impl Watch {
+    /// Returns the number of accepted jobs.
+    pub(crate) fn count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Takes note of accepted jobs.
+    pub(crate) fn accept(&mut self, numbers: &[i64], wish: &Wish, now: i64) -> Checked {
+        for number in numbers {
+            let seen =
+                Seen { wish: wish.clone(), begin: wish.begin.map(|ticks| now + ticks), ..Seen::default() };
+            if self.jobs.insert(*number, seen).is_some() {
+                return Err(format!("the number {number} is given twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a request that was carried out.
+    pub(crate) fn changed(&mut self, tags: &BTreeMap<u32, Vec<i64>>, request: &Request) {
+        let (tag, moves) = match request {
+            Request::Hold { tag, move_promises } | Request::Modify { tag, move_promises, .. } => {
+                (tag, *move_promises)
+            }
+            Request::Requeue { tag, move_promises } => {
+                for number in tags.get(tag).into_iter().flatten() {
+                    self.jobs.entry(*number).or_default().requeued = true;
+                }
+                (tag, *move_promises)
+            }
+            Request::Release { tag } => (tag, false),
+            _ => return,
+        };
+        self.moves |= moves;
+        if matches!(request, Request::Release { .. }) {
+            for number in tags.get(tag).into_iter().flatten() {
+                self.jobs.entry(*number).or_default().released = true;
+            }
+        }
+    }
+
+    pub(crate) fn release(&mut self, number: i64) {
+        if let Some(seen) = self.jobs.get_mut(&number) {
+            seen.released = true;
+        }
+    }
+}
+
+impl World {
+    /// Checks the rules. `all`: also those that take longer.
+    pub(crate) fn check(&mut self, all: bool) -> Checked {
+        let broken = std::mem::take(&mut self.site.0.borrow_mut().broken);
+        if let Some(broken) = broken.into_iter().next() {
+            return Err(broken);
+        }
+        self.check_runs()?;
+        let Some(snapshot) = self.snapshot() else { return Ok(()) };
+        let views = self.views(&snapshot)?;
+        self.check_lost(&views)?;
+        for view in &views {
+            self.check_job(view).map_err(|what| format!("job {}: {what}", view.number))?;
+        }
+        let status = self.status(&snapshot)?;
+        check_sums(&views, &status)?;
+        self.check_capacity()?;
+        if all { self.check_stored(&snapshot) } else { Ok(()) }
+    }
+
+    fn snapshot(&self) -> Option<std::sync::Arc<Snapshot>> {
+        self.is_quiet().then(|| self.latest())?
+    }
+
+    fn answer(
+        &self,
+        snapshot: &Snapshot,
+        request: &DaemonRequest,
+        ended: &impl EndedJobs,
+    ) -> Result<DaemonReply, String> {
+        let answer = snapshot.answer(self.moment(), &Caller::new(0), request, ended, &|_, _| Ok(()));
+        answer.map_err(|problem| format!("{request:?} is refused: {}", problem.message))
+    }
+
+    fn views(&self, snapshot: &Snapshot) -> Result<Vec<JobView>, String> {
+        let list = DaemonRequest::Jobs(Filter { all: true, details: true, ..Filter::default() });
+        match self.answer(snapshot, &list, &self.journal)? {
+            DaemonReply::Jobs(jobs) => Ok(jobs),
+            other => Err(format!("a list is {other:?}")),
+        }
+    }
+
+    fn status(&self, snapshot: &Snapshot) -> Result<Status, String> {
+        match self.answer(snapshot, &DaemonRequest::Status, &self.journal)? {
+            DaemonReply::Status(status) => Ok(*status),
+            other => Err(format!("a status is {other:?}")),
+        }
+    }
+
+    /// Returns the jobs that have not ended.
+    pub(crate) fn open_jobs(&mut self) -> Result<OpenJobs, String> {
+        let Some(snapshot) = self.snapshot() else {
+            return Ok(OpenJobs { all: vec![(0, "no daemon answers")], ..OpenJobs::default() });
+        };
+        let mut open = OpenJobs::default();
+        for view in self.views(&snapshot)?.iter().filter(|view| view.phase.ended().is_none()) {
+            let state = match &view.phase {
+                Phase::Held => "held",
+                Phase::Queued => "queued",
+                Phase::Opportunistic { .. } => "early",
+                Phase::Running(_) => "running",
+                Phase::Suspended(_) => "suspended",
+                _ => "unknown",
+            };
+            open.all.push((view.number, state));
+            if state == "held" || view.set_aside.is_some() {
+                self.watch.release(view.number);
+                open.held.push(view.number);
+            }
+            if view.paused {
+                open.paused.push(view.number);
+            }
+        }
+        Ok(open)
+    }
+
+    /// No accepted job is lost.
+    fn check_lost(&self, views: &[JobView]) -> Checked {
+        let shown: BTreeSet<i64> = views.iter().map(|view| view.number).collect();
+        match self.watch.jobs.keys().find(|number| !shown.contains(number)) {
+            Some(lost) => Err(format!("job {lost} was accepted and is gone")),
+            None => Ok(()),
+        }
+    }
+
+    /// No command runs too early, or more often than it may.
+    fn check_runs(&self) -> Checked {
+        let site = self.site.0.borrow();
+        let mut runs: BTreeMap<i64, u32> = BTreeMap::new();
+        for (attempt, begun) in &site.begun {
+            let Some(begun) = begun else { continue };
+            *runs.entry(attempt.job).or_default() += 1;
+            let Some(seen) = self.watch.jobs.get(&attempt.job) else { continue };
+            if seen.begin.is_some_and(|begin| *begun + 1_000 < begin) {
+                return Err(format!("job {} begins before its earliest start", attempt.job));
+            }
+            if seen.wish.hold && !seen.released && seen.wish.members == 0 {
+                return Err(format!("job {} begins although it is held", attempt.job));
+            }
+        }
+        for (job, runs) in runs {
+            let Some(seen) = self.watch.jobs.get(&job) else { continue };
+            // Immediate service ends jobs and runs them again.
+            let may = seen.wish.restartable || seen.wish.retry > 0 || seen.requeued || self.preempts;
+            if runs > 1 && !may {
+                return Err(format!("the command of job {job} ran {runs} times"));
+            }
+        }
+        Ok(())
+    }
+
+    fn ticks(&self, at: Timestamp) -> i64 {
+        self.moment().ticks_at(at).ticks()
+    }
+
+    fn check_job(&mut self, view: &JobView) -> Checked {
+        let now = self.now;
+        let promised = view.promise.as_ref().map(|promise| self.ticks(promise.promised.start));
+        let started = view.phase.started().map(|at| self.ticks(at));
+        let attempt = Attempt { job: view.number, nth: view.attempts };
+        let begun = self.site.0.borrow().begun.get(&attempt).copied().flatten();
+        let moves = self.watch.moves;
+        // An ended job keeps the wall times of its clock.
+        let comparable = view.phase.ended().is_none() || !self.wall_was_set;
+        let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
+        if let Some(before) = &seen.ended {
+            // Times are wall times, which move with the clock.
+            let same = std::mem::discriminant(before) == std::mem::discriminant(&view.phase);
+            return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
+        }
+        if view.judged.len() > seen.judged {
+            let last = view.judged.last().map(|judged| judged.judgement);
+            if last == Some(Judgement::Kept) {
+                seen.kept = seen.open.map(|open| (open, view.attempts));
+            }
+            (seen.judged, seen.open) = (view.judged.len(), None);
+        } else if view.judged.len() < seen.judged {
+            return Err("a judgement of its promise is gone".into());
+        }
+        check_kept(seen, view, begun)?;
+        if !seen.wish.early
+            && comparable
+            && let (Some(started), Some(begun)) = (started, begun)
+            && (started - begun).abs() > TOLERANCE
+        {
+            return Err(format!("it began at {begun}, and its recorded start is {started}"));
+        }
+        if view.phase.ended().is_some() {
+            seen.ended = Some(view.phase.clone());
+            return check_exit(seen, view);
+        }
+        let waits = matches!(view.phase, Phase::Queued | Phase::Held | Phase::Opportunistic { .. });
+        match (seen.open, promised) {
+            (Some(before), None) => return Err(format!("its promise to start by {before} is gone")),
+            (Some(before), Some(after)) if before != after => {
+                return Err(format!("its promise to start by {before} is one to start by {after} now"));
+            }
+            _ => {}
+        }
+        if waits {
+            seen.open = promised;
+        }
+        let risk = view.promise.as_ref().and_then(|promise| promise.at_risk);
+        if waits && promised.is_some_and(|latest| latest + TOLERANCE < now) && risk.is_none() {
+            return Err(format!(
+                "it waits, was promised to start by {promised:?}, and nothing says that it is late"
+            ));
+        }
+        // The end of a job on which it depends may come later than was promised.
+        let waits_for_others = !seen.wish.after.is_empty();
+        let by_users = risk.is_some_and(|risk| {
+            use PromiseChangeReason::{Amended, Held, Modified, Operator, Released, Requeued};
+            (risk.why == Amended && !waits_for_others)
+                || matches!(risk.why, Held | Modified | Operator | Released | Requeued)
+        });
+        if by_users && !moves {
+            return Err(format!("its promise is at risk for another user: {risk:?}"));
+        }
+        Ok(())
+    }
+
+    /// No two jobs that run in their windows share a processor.
+    fn check_capacity(&self) -> Checked {
+        let site = self.site.0.borrow();
+        let mut owner: BTreeMap<u32, Attempt> = BTreeMap::new();
+        for (attempt, process) in site.all.iter().filter(|(_, process)| process.holds_window(self.now)) {
+            for cpu in &process.cpus {
+                if let Some(other) = owner.insert(*cpu, *attempt) {
+                    let [one, two] =
+                        [other, *attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
+                    return Err(format!("processor {cpu} is in the windows of {one} and {two}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A daemon that loaded the state shows the same.
+    fn check_stored(&self, snapshot: &Snapshot) -> Checked {
+        let journal = self.journal.copy();
+        let info = DaemonInfo { runs_as_users: true, ..DaemonInfo::default() };
+        let setup = self.setup_now();
+        let loaded = Engine::open(setup, info, journal.clone(), Site::default(), self.moment());
+        let loaded = loaded.map_err(|error| format!("the stored state cannot be loaded: {error}"))?;
+        let loaded = loaded.snapshots().latest();
+        let [shown, stored] = [(snapshot, &self.journal), (&*loaded, &journal)].map(|(snapshot, journal)| {
+            let list = DaemonRequest::Jobs(Filter { all: true, details: true, ..Filter::default() });
+            self.answer(snapshot, &list, journal)
+        });
+        let (Ok(DaemonReply::Jobs(shown)), Ok(DaemonReply::Jobs(stored))) = (shown, stored) else {
+            return Err("a list is refused".into());
+        };
+        for (shown, stored) in shown.iter().zip(&stored) {
+            if let Some(differs) = difference(shown, stored) {
+                return Err(format!("job {} is stored otherwise: {differs}", shown.number));
+            }
+        }
+        if shown.len() == stored.len() { Ok(()) } else { Err("not all jobs are stored".into()) }
+    }
+}
+
+/// A promise that counts as kept was kept: the command began in time.
+fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
+    let Some((latest, nth)) = seen.kept else { return Ok(()) };
+    let Some(begun) = begun.filter(|_| view.attempts == nth) else { return Ok(()) };
+    let last = view.judged.last().map(|judged| judged.judgement);
+    if last == Some(Judgement::Kept) && begun > latest + TOLERANCE {
+        let judged = &view.judged;
+        return Err(format!(
+            "it was promised to start by {latest}, began at {begun}, and counts as in time: {judged:?}"
+        ));
+    }
+    Ok(())
+}
+
+/// What a job is shown to have done is what its processes did.
+fn check_exit(seen: &Seen, view: &JobView) -> Checked {
+    let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
+    let habit: Habit = seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default();
+    match view.phase {
+        Phase::Done { exit: Exit::Code(code), .. } if code != habit.code => {
+            Err(format!("it ended with {code} and not with {}", habit.code))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the first field in which two views differ.
+fn difference(shown: &JobView, stored: &JobView) -> Option<String> {
+    let [shown, stored] = [shown, stored].map(|view| serde_json::to_value(view).unwrap_or_default());
+    let (shown, stored) = (shown.as_object()?, stored.as_object()?);
+    let name = shown.keys().chain(stored.keys()).find(|name| shown.get(*name) != stored.get(*name))?;
+    Some(format!("{name} is {:?} and {:?}", shown.get(name), stored.get(name)))
+}
+
+/// The numbers of promises are those of the jobs.
+fn check_sums(views: &[JobView], status: &Status) -> Checked {
+    let count = |wanted| {
+        views.iter().flat_map(|view| &view.judged).filter(|judged| judged.judgement == wanted).count() as u64
+    };
+    let judged = [Judgement::Kept, Judgement::Late, Judgement::Lost, Judgement::Withdrawn].map(count);
+    let counted = [status.kept, status.late, status.lost, status.withdrawn];
+    if judged != counted {
+        return Err(format!("promises kept, late, lost, withdrawn: {judged:?} of jobs, {counted:?} in sum"));
+    }
+    let sum = counted.iter().sum::<u64>() + status.open + status.earlier;
+    if status.promises != sum {
+        return Err(format!("{} promises were given, and {sum} are accounted for", status.promises));
+    }
+    Ok(())
+}

@@ -1,0 +1,339 @@
+//! Scripts from seeds.
+//!
+//! Each seed has a machine and a subset of the kinds of steps ("swarm testing"): rare combinations come only if most kinds are
+//! left out most of the time.
+
+use miserly_core::draw;
+
+use crate::step::{Condition, Habit, MachineSetup, Request, SECOND, Script, Step, Wish};
+use crate::world::USERS;
+
+/// The policies of queues.
+const POLICIES: [&str; 10] = [
+    "miser",
+    "conservative",
+    "easy",
+    "fcfs",
+    "easy(order=sjf)",
+    "conservative(order=lxf)",
+    "ss",
+    "immediate(policy=fcfs-backfill, quantum=30s, after=0s)",
+    "selective-backfill",
+    "slurm",
+];
+
+/// A sequence of numbers from a seed.
+struct Draws {
+    seed: u64,
+    nth: u64,
+}
+
+impl Draws {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.nth += 1;
+        draw(self.seed, 0, self.nth) % bound.max(1)
+    }
+
+    fn one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
+    }
+
+    fn small(&mut self, bound: u32) -> u32 {
+        u32::try_from(self.below(bound.into())).unwrap_or(0)
+    }
+
+    fn ticks(&mut self, bound: i64) -> i64 {
+        i64::try_from(self.below(bound.unsigned_abs())).unwrap_or(0)
+    }
+}
+
+/// The kinds of steps, each of which a seed has or has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Kill,
+    KillWithin,
+    Stop,
+    Stall,
+    Reboot,
+    SetWall,
+    Full,
+    FailCommit,
+    KillShim,
+    Reload,
+    Cancel,
+    Hold,
+    Requeue,
+    Extend,
+    Pause,
+    Modify,
+    Reserve,
+    Ask,
+}
+
+const KINDS: [Kind; 18] = [
+    Kind::Kill,
+    Kind::KillWithin,
+    Kind::Stop,
+    Kind::Stall,
+    Kind::Reboot,
+    Kind::SetWall,
+    Kind::Full,
+    Kind::FailCommit,
+    Kind::KillShim,
+    Kind::Reload,
+    Kind::Cancel,
+    Kind::Hold,
+    Kind::Requeue,
+    Kind::Extend,
+    Kind::Pause,
+    Kind::Modify,
+    Kind::Reserve,
+    Kind::Ask,
+];
+
+/// The features of jobs that a seed has.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a feature")]
+struct Features {
+    arrays: bool,
+    conditions: bool,
+    retries: bool,
+    restarts: bool,
+    begins: bool,
+    deadlines: bool,
+    early: bool,
+    holds: bool,
+    stubborn: bool,
+    over: bool,
+    moves: bool,
+}
+
+/// Returns the script of a seed, with this number of steps.
+pub fn script(seed: u64, steps: usize) -> Script {
+    let mut draws = Draws { seed, nth: 0 };
+    let machine = machine(&mut draws);
+    let kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
+    let mut has = |bound| draws.one_in(bound);
+    let features = Features {
+        arrays: has(3),
+        conditions: has(3),
+        retries: has(2),
+        restarts: has(2),
+        begins: has(3),
+        deadlines: has(4),
+        early: has(2),
+        holds: has(4),
+        stubborn: has(3),
+        over: has(2),
+        moves: has(3),
+    };
+    let mut maker = Maker { draws, machine: machine.clone(), kinds, features, tags: 0, full: false };
+    let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
+    Script { machine, steps }
+}
+
+fn machine(draws: &mut Draws) -> MachineSetup {
+    let count = if draws.one_in(4) { 2 } else { 1 };
+    let queues = (0..count).map(|_| {
+        let policy = POLICIES[usize::try_from(draws.below(POLICIES.len() as u64)).unwrap_or(0)];
+        (policy.to_owned(), 1 + draws.below(4))
+    });
+    let queues = queues.collect();
+    let slack = [0, 0, 2 * SECOND][usize::try_from(draws.below(3)).unwrap_or(0)];
+    MachineSetup {
+        queues,
+        gpus: if draws.one_in(4) { 2 } else { 0 },
+        opportunistic: draws.one_in(2),
+        cleanup: draws.ticks(3) * SECOND,
+        grace: draws.ticks(3) * SECOND,
+        slack,
+        limit: None,
+    }
+}
+
+struct Maker {
+    draws: Draws,
+    machine: MachineSetup,
+    kinds: Vec<Kind>,
+    features: Features,
+    tags: u32,
+    full: bool,
+}
+
+impl Maker {
+    /// Returns the next steps: some belong together.
+    fn steps(&mut self) -> Vec<Step> {
+        match self.draws.below(8) {
+            0..3 => vec![self.submit()],
+            3..6 => vec![self.wait()],
+            _ if self.kinds.is_empty() => vec![self.wait()],
+            _ => {
+                let nth = self.draws.below(self.kinds.len() as u64);
+                let kind = self.kinds[usize::try_from(nth).unwrap_or(0)];
+                self.special(kind)
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Step {
+        let bound = [20_000, SECOND, 5 * SECOND, 30 * SECOND, 120 * SECOND];
+        let bound = bound[usize::try_from(self.draws.below(5)).unwrap_or(0)];
+        Step::Wait { ticks: 1 + self.draws.ticks(bound) }
+    }
+
+    fn tag(&mut self) -> u32 {
+        // Mostly a late one: early ones have ended.
+        let back =
+            if self.draws.one_in(4) { self.draws.small(self.tags.max(1)) } else { self.draws.small(6) };
+        self.tags.saturating_sub(back).max(1)
+    }
+
+    fn user(&mut self) -> u32 {
+        if self.draws.one_in(6) { 0 } else { USERS + self.draws.small(2) }
+    }
+
+    fn submit(&mut self) -> Step {
+        self.tags += 1;
+        let queue = usize::try_from(self.draws.below(self.machine.queues.len() as u64)).unwrap_or(0);
+        let most = self.machine.queues[queue].1;
+        let time = 1 + self.draws.small(60);
+        let features = self.features;
+        let mut after = vec![];
+        if features.conditions && self.tags > 1 && self.draws.one_in(3) {
+            let condition = [Condition::Any, Condition::Ok, Condition::NotOk];
+            let condition = condition[usize::try_from(self.draws.below(3)).unwrap_or(0)];
+            let other = self.tag().min(self.tags - 1);
+            after.push((condition, other));
+        }
+        let members = if features.arrays && self.draws.one_in(4) { 1 + self.draws.small(5) } else { 0 };
+        let runs = (0..1 + self.draws.below(3)).map(|_| self.habit(time)).collect();
+        let draws = &mut self.draws;
+        let wish = Wish {
+            queue,
+            cpus: 1 + draws.below(most),
+            gpus: if queue == 0 && self.machine.gpus > 0 && draws.one_in(3) { 1 } else { 0 },
+            time,
+            begin: (features.begins && draws.one_in(3)).then(|| draws.ticks(100 * SECOND)),
+            deadline: (features.deadlines && draws.one_in(3)).then(|| draws.ticks(300 * SECOND)),
+            after,
+            members,
+            at_a_time: (members > 0 && draws.one_in(2)).then(|| 1 + draws.small(2)),
+            restartable: features.restarts && draws.one_in(2),
+            retry: if features.retries && draws.one_in(2) { 1 + draws.small(2) } else { 0 },
+            early: features.early && draws.one_in(2),
+            hold: features.holds && draws.one_in(3),
+            runs,
+        };
+        let user = self.user();
+        Step::Submit { tag: self.tags, user, wish: Box::new(wish) }
+    }
+
+    fn habit(&mut self, time: u32) -> Habit {
+        let limit = i64::from(time) * SECOND;
+        let over = self.features.over && self.draws.one_in(4);
+        let ticks = if over { limit + self.draws.ticks(20 * SECOND) } else { self.draws.ticks(limit) };
+        let code = if self.draws.one_in(3) { 1 } else { 0 };
+        Habit { ticks, code, stubborn: self.features.stubborn && self.draws.one_in(4) }
+    }
+
+    fn special(&mut self, kind: Kind) -> Vec<Step> {
+        let user = self.user();
+        let tag = self.tag();
+        let move_promises = self.features.moves && self.draws.one_in(2);
+        let request = |request| vec![Step::Request { user, request }];
+        match kind {
+            Kind::Kill => vec![Step::Kill { after: 0 }, self.away(), Step::Start],
+            Kind::KillWithin => {
+                let after = 1 + self.draws.small(12);
+                vec![Step::Kill { after }, self.submit(), self.wait(), self.away(), Step::Start]
+            }
+            Kind::Stop => vec![Step::Stop, self.away(), Step::Start],
+            Kind::Stall => vec![Step::Stall { ticks: self.draws.ticks(30 * SECOND) }],
+            Kind::Reboot => vec![Step::Reboot { ticks: SECOND + self.draws.ticks(120 * SECOND) }],
+            Kind::SetWall => {
+                let most = if self.draws.one_in(3) { 86_400 * SECOND } else { 5 * SECOND };
+                vec![Step::SetWall { by: self.draws.ticks(2 * most) - most }]
+            }
+            Kind::Full => {
+                self.full = !self.full;
+                vec![Step::Full { on: self.full }]
+            }
+            Kind::FailCommit => {
+                let stored = self.draws.one_in(2);
+                vec![Step::FailCommit { stored }, self.submit(), self.away(), Step::Start]
+            }
+            Kind::KillShim => vec![Step::KillShim { tag }],
+            Kind::Reload => {
+                let machine = self.reload();
+                vec![Step::Reload { machine: Box::new(machine) }]
+            }
+            Kind::Cancel => {
+                let array = self.draws.one_in(3);
+                request(Request::Cancel { tag, array })
+            }
+            Kind::Hold if self.draws.one_in(2) => request(Request::Release { tag }),
+            Kind::Hold => request(Request::Hold { tag, move_promises }),
+            Kind::Requeue => request(Request::Requeue { tag, move_promises }),
+            Kind::Extend => {
+                let seconds = 1 + self.draws.small(60);
+                request(Request::Extend { tag, seconds })
+            }
+            Kind::Pause => {
+                let on = self.draws.one_in(2);
+                request(Request::Pause { tag, on })
+            }
+            Kind::Modify => {
+                let time = self.draws.one_in(2).then(|| 1 + self.draws.small(60));
+                let cpus = self.draws.one_in(3).then(|| 1 + self.draws.below(4));
+                let before = self.draws.one_in(3).then(|| self.tag());
+                request(Request::Modify { tag, time, cpus, before, move_promises })
+            }
+            Kind::Reserve => self.reserve(),
+            Kind::Ask => {
+                let (cpus, time) = (1 + self.draws.below(4), 1 + self.draws.small(60));
+                let asked = match self.draws.below(5) {
+                    0 => Request::Quote { cpus, time },
+                    1 => Request::Preview { tag },
+                    2 => Request::Pools,
+                    3 => Request::Limits,
+                    _ => Request::Signal { tag },
+                };
+                request(asked)
+            }
+        }
+    }
+
+    /// Time passes without a daemon: often less than the jobs need, at times more.
+    fn away(&mut self) -> Step {
+        let bound = [SECOND, 10 * SECOND, 100 * SECOND][usize::try_from(self.draws.below(3)).unwrap_or(0)];
+        Step::Wait { ticks: self.draws.ticks(bound) }
+    }
+
+    fn reserve(&mut self) -> Vec<Step> {
+        let name = u8::try_from(self.draws.below(3)).unwrap_or(0);
+        let request = if self.draws.one_in(3) {
+            Request::RemoveReservation { name }
+        } else {
+            let from = self.draws.ticks(200 * SECOND);
+            let to = from + SECOND + self.draws.ticks(100 * SECOND);
+            Request::Reserve { name, cpus: 1 + self.draws.below(2), from, to }
+        };
+        vec![Step::Request { user: 0, request }]
+    }
+
+    fn reload(&mut self) -> MachineSetup {
+        let mut machine = machine(&mut self.draws);
+        // Queues keep their pools mostly: a smaller pool is refused as long as jobs need the larger one.
+        if !self.draws.one_in(4) {
+            machine.queues.resize(self.machine.queues.len(), ("easy".into(), 1));
+            for (queue, before) in machine.queues.iter_mut().zip(&self.machine.queues) {
+                queue.1 = before.1;
+            }
+            machine.gpus = self.machine.gpus;
+        }
+        if machine.queues.len() < self.machine.queues.len() {
+            machine.queues = self.machine.queues.clone();
+        }
+        machine
+    }
+}

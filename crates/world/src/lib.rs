@@ -1,0 +1,28 @@
+//! One seed simulates the whole daemon: its machine, its users and their faults.
+//!
+//! A [`Script`] is a list of steps. [`script`] draws one from a seed, and [`run`] plays it over the engine of the daemon, with a
+//! journal in memory and processes that outlive the daemon. After each step the rules of `checks` hold, and once the faults
+//! cease everything comes to an end. [`shrink`] makes a failing script short.
+//!
+//! Nothing here has a clock or a thread: the same script gives the same trace, byte for byte.
+
+mod step;
+
+mod draw;
+
+mod effects;
+
+mod journal;
+
+mod site;
+
+mod world;
+
+mod checks;
+
+mod shrink;
+
+pub use draw::script;
+pub use shrink::shrink;
+pub use step::{Condition, Habit, MachineSetup, Request, SECOND, Script, Step, Wish};
+pub use world::{Failure, Outcome, run};

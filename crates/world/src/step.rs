@@ -1,0 +1,292 @@
+//! The steps of a script. A script alone determines what happens: nothing else is drawn while it runs.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One second, in ticks.
+pub const SECOND: i64 = 1_000_000;
+
+/// A step.
+///
+/// Jobs are named by the tag of their submission, so a step keeps its meaning when other steps are left out. A step about a job
+/// that was not accepted does nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Time passes.
+    Wait {
+        /// How long, in ticks.
+        ticks: i64,
+    },
+    /// A user submits a job or an array.
+    Submit {
+        /// The tag.
+        tag: u32,
+        /// The user, by number.
+        user: u32,
+        /// The job.
+        wish: Box<Wish>,
+    },
+    /// A user changes or asks.
+    Request {
+        /// The user, by number.
+        user: u32,
+        /// The request.
+        request: Request,
+    },
+    /// The daemon ends by a signal.
+    Stop,
+    /// The daemon begins, if it does not run.
+    Start,
+    /// The daemon is killed after some more effects: commits, actions and replies, and what lies between them.
+    Kill {
+        /// The number of effects before. 0 kills it now.
+        after: u32,
+    },
+    /// The daemon is stopped for a while, and then goes on.
+    Stall {
+        /// How long, in ticks.
+        ticks: i64,
+    },
+    /// The machine loses its power, and boots again.
+    Reboot {
+        /// How long it is off, in ticks.
+        ticks: i64,
+    },
+    /// The wall clock is set.
+    SetWall {
+        /// The step, in ticks.
+        by: i64,
+    },
+    /// The disk of the state is full, or has room again.
+    Full {
+        /// Whether it is full.
+        on: bool,
+    },
+    /// The next commit fails in a way that leaves its outcome unknown.
+    FailCommit {
+        /// Whether it is on disk nevertheless.
+        stored: bool,
+    },
+    /// The shims of a submission's running jobs are killed.
+    KillShim {
+        /// The tag.
+        tag: u32,
+    },
+    /// The configuration is read again.
+    Reload {
+        /// The new one.
+        machine: Box<MachineSetup>,
+    },
+}
+
+/// A request of a user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "each is the request of the same name of the daemon's API")]
+pub enum Request {
+    Cancel { tag: u32, array: bool },
+    Hold { tag: u32, move_promises: bool },
+    Release { tag: u32 },
+    Requeue { tag: u32, move_promises: bool },
+    Extend { tag: u32, seconds: u32 },
+    Pause { tag: u32, on: bool },
+    Signal { tag: u32 },
+    Modify { tag: u32, time: Option<u32>, cpus: Option<u64>, before: Option<u32>, move_promises: bool },
+    Reserve { name: u8, cpus: u64, from: i64, to: i64 },
+    RemoveReservation { name: u8 },
+    Drain { on: bool },
+    Quote { cpus: u64, time: u32 },
+    Preview { tag: u32 },
+    Pools,
+    Limits,
+}
+
+/// What a user submits, and what becomes of its processes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of a submission")]
+pub struct Wish {
+    /// The queue, by place in the configuration.
+    pub queue: usize,
+    /// Processors.
+    pub cpus: u64,
+    /// GPUs.
+    pub gpus: u64,
+    /// Time limit, seconds.
+    pub time: u32,
+    /// Earliest start, ticks from now.
+    pub begin: Option<i64>,
+    /// Latest end, ticks from now.
+    pub deadline: Option<i64>,
+    /// Conditions on other submissions.
+    pub after: Vec<(Condition, u32)>,
+    /// Members of an array; 0 is no array.
+    pub members: u32,
+    /// The most members that run at a time.
+    pub at_a_time: Option<u32>,
+    /// Whether it runs again after a loss.
+    pub restartable: bool,
+    /// How often it runs again after a failure.
+    pub retry: u32,
+    /// Whether it may run ahead of its window.
+    pub early: bool,
+    /// Whether it is held at first.
+    pub hold: bool,
+    /// What its runs do, in order; the last one is repeated.
+    pub runs: Vec<Habit>,
+}
+
+/// A condition on another submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// Any end.
+    Any,
+    /// A success.
+    Ok,
+    /// A failure.
+    NotOk,
+}
+
+/// What a run of a job does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Habit {
+    /// The time for which it computes, in ticks.
+    pub ticks: i64,
+    /// Its exit code.
+    pub code: i32,
+    /// Whether it ignores the request to end.
+    #[serde(default)]
+    pub stubborn: bool,
+}
+
+/// The configuration of the machine and its queues.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineSetup {
+    /// The queues: policy and processors of the pool.
+    pub queues: Vec<(String, u64)>,
+    /// GPUs, all in the first pool.
+    pub gpus: u64,
+    /// Whether idle resources go to jobs ahead of their windows.
+    pub opportunistic: bool,
+    /// Time after a window until its resources are free, ticks.
+    pub cleanup: i64,
+    /// Time from the request to end to the end by force, ticks.
+    pub grace: i64,
+    /// Time from the planned start to the latest start that is promised, ticks.
+    pub slack: i64,
+    /// Most unfinished jobs of a user in ledgers.
+    pub limit: Option<u32>,
+}
+
+/// A script: a machine and what happens to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The first configuration.
+    pub machine: MachineSetup,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// A span in seconds, as text.
+struct Seconds(i64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Seconds(ticks) = *self;
+        let sign = if ticks < 0 { "-" } else { "" };
+        let ticks = ticks.unsigned_abs();
+        let text = format!("{sign}{}.{:06}", ticks / 1_000_000, ticks % 1_000_000);
+        write!(f, "{} s", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Wait { ticks } => write!(f, "{} pass", Seconds(*ticks)),
+            Step::Submit { tag, user, wish } => write!(f, "user {user} submits #{tag}: {wish}"),
+            Step::Request { user, request } => write!(f, "user {user}: {request:?}"),
+            Step::Stop => write!(f, "the daemon is stopped by a signal"),
+            Step::Start => write!(f, "a daemon begins"),
+            Step::Kill { after: 0 } => write!(f, "the daemon is killed"),
+            Step::Kill { after } => write!(f, "the daemon is killed after {after} more effects"),
+            Step::Stall { ticks } => write!(f, "the daemon stalls for {}", Seconds(*ticks)),
+            Step::Reboot { ticks } => write!(f, "the power fails for {}", Seconds(*ticks)),
+            Step::SetWall { by } => write!(f, "the wall clock is set by {}", Seconds(*by)),
+            Step::Full { on: true } => write!(f, "the disk is full"),
+            Step::Full { on: false } => write!(f, "the disk has room"),
+            Step::FailCommit { stored } => {
+                write!(f, "the next commit fails and is {}on disk", if *stored { "" } else { "not " })
+            }
+            Step::KillShim { tag } => write!(f, "the shim of #{tag} is killed"),
+            Step::Reload { machine } => write!(f, "the configuration becomes {machine}"),
+        }
+    }
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "queue {}, {} cpus, {} s", self.queue, self.cpus, self.time)?;
+        if self.gpus > 0 {
+            write!(f, ", {} GPUs", self.gpus)?;
+        }
+        let times = [("begin in", self.begin), ("deadline in", self.deadline)];
+        for (what, ticks) in times {
+            if let Some(ticks) = ticks {
+                write!(f, ", {what} {}", Seconds(ticks))?;
+            }
+        }
+        for (condition, tag) in &self.after {
+            write!(f, ", after {condition:?} #{tag}")?;
+        }
+        if self.members > 0 {
+            write!(f, ", array of {}", self.members)?;
+        }
+        if let Some(most) = self.at_a_time {
+            write!(f, ", {most} at a time")?;
+        }
+        let words = [("restartable", self.restartable), ("early", self.early), ("held", self.hold)];
+        for (word, _) in words.into_iter().filter(|(_, is)| *is) {
+            write!(f, ", {word}")?;
+        }
+        if self.retry > 0 {
+            write!(f, ", retry {}", self.retry)?;
+        }
+        for habit in &self.runs {
+            write!(f, "; computes {}, exit {}", Seconds(habit.ticks), habit.code)?;
+            if habit.stubborn {
+                write!(f, ", ignores TERM")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for MachineSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (policy, cpus) in &self.queues {
+            write!(f, "{policy} on {cpus} cpus, ")?;
+        }
+        write!(f, "{} GPUs, ", self.gpus)?;
+        let early = if self.opportunistic { "" } else { "no " };
+        write!(f, "{early}early runs, cleanup {}, grace {}", Seconds(self.cleanup), Seconds(self.grace))?;
+        write!(f, ", slack {}", Seconds(self.slack))?;
+        self.limit.map_or(Ok(()), |most| write!(f, ", {most} jobs of a user"))
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "machine: {}", self.machine)?;
+        for (number, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{:4}. {step}", number + 1)?;
+        }
+        Ok(())
+    }
+}
