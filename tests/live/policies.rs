@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use miserly_api::model::{Exit, JobView, KilledBy, Phase, Submission};
+use miserly_core::Span;
 use miserly_live::history;
 use rustix::process::Pid;
 
@@ -231,8 +232,8 @@ fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
     assert!(seen.len() == 2 && seen[0] == seen[1], "{seen:?}");
     let past = history::finished_jobs(&daemon.state()).expect("a history");
     let away = |number| past.iter().find(|job| job.number == number).map(|job| job.suspended_time);
-    assert!(away(long) > Some(0), "its time of suspension is not its runtime: {past:?}");
-    assert_eq!((away(first), away(short)), (Some(0), Some(0)), "{past:?}");
+    assert!(away(long) > Some(Span::ZERO), "its time of suspension is not its runtime: {past:?}");
+    assert_eq!((away(first), away(short)), (Some(Span::ZERO), Some(Span::ZERO)), "{past:?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub use journal::{
     JournalBatch, JournalError, JournalLine, OpportunisticLine, QueueCheckpoint, QueueLine, RoundLine,
 };
 pub use limits::{CpuHours, LimitTable, Limits, UserLimits};
-pub use now::{ClockMark, Now};
+pub use now::{ClockMark, Now, wall_after, wall_span};
 pub use promise::counts::unclassified;
 pub use promise::earlier::jobs_of_promises;
 pub use promise::log::PromiseLog;

@@ -1,8 +1,10 @@
 //! Ticks and wall time at one moment.
 
 use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use jiff::tz::TimeZone;
 use miserly_core::{Span, Time};
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 /// One moment, as ticks and as wall time.
@@ -19,8 +21,7 @@ pub struct Now {
 impl Now {
     /// Returns the wall time of an instant, by the present offset of the two clocks.
     pub fn wall_at(&self, at: Time) -> Timestamp {
-        let micros = self.wall.as_microsecond().saturating_add((at - self.ticks).ticks());
-        Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+        wall_after(self.wall, at - self.ticks)
     }
 
     /// Returns an instant in local time, to the second, for a message.
@@ -30,8 +31,20 @@ impl Now {
 
     /// Returns the instant of a wall time, by the present offset of the two clocks.
     pub fn ticks_at(&self, wall: Timestamp) -> Time {
-        self.ticks + Span::from_ticks(wall.as_microsecond().saturating_sub(self.wall.as_microsecond()))
+        self.ticks + wall_span(self.wall, wall)
     }
+}
+
+/// Returns the time from one wall time to another, to the microsecond.
+pub fn wall_span(from: Timestamp, to: Timestamp) -> Span {
+    Span::from_ticks(to.as_microsecond().saturating_sub(from.as_microsecond()))
+}
+
+/// Returns the wall time that is later by a span, within the calendar.
+pub fn wall_after(wall: Timestamp, span: Span) -> Timestamp {
+    let micros = wall.as_microsecond().saturating_add(span.ticks());
+    let limit = if micros < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_microsecond(micros).unwrap_or(limit)
 }
 
 /// A stored moment from which ticks continue after a restart.
@@ -39,12 +52,15 @@ impl Now {
 pub struct ClockMark {
     /// The identifier of the machine's boot.
     pub boot: String,
-    /// Ticks at that boot.
-    pub offset: i64,
-    /// Ticks at the moment of the mark.
-    pub ticks: i64,
-    /// Wall time at the moment of the mark, in microseconds since 1970.
-    pub wall: i64,
+    /// The instant of that boot.
+    #[serde(with = "ticks")]
+    pub offset: Time,
+    /// The instant of the mark.
+    #[serde(with = "ticks")]
+    pub ticks: Time,
+    /// Wall time at the moment of the mark.
+    #[serde(with = "microsecond::required")]
+    pub wall: Timestamp,
 }
 
 impl ClockMark {
@@ -53,7 +69,7 @@ impl ClockMark {
     /// The wall clock may have been set since. That step is not time that passed.
     #[must_use]
     pub fn at(&self, ticks: Time, now: Now) -> ClockMark {
-        ClockMark { ticks: ticks.ticks(), wall: now.wall_at(ticks).as_microsecond(), ..self.clone() }
+        ClockMark { ticks, wall: now.wall_at(ticks), ..self.clone() }
     }
 }
 

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::Time;
-use miserly_engine::{ClockMark, JournalBatch, Now};
+use miserly_core::{Span, Time};
+use miserly_engine::{ClockMark, JournalBatch, Now, wall_span};
 use miserly_launch::fault::ClockSteps;
 use miserly_launch::{BootId, BootTime, StoredInstant};
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Store, StoreError};
@@ -41,8 +42,9 @@ const EARLIER: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
     id: BootId,
-    /// The ticks at the boot.
-    offset: i64,
+    /// The instant of the boot.
+    #[serde(with = "ticks")]
+    offset: Time,
 }
 
 /// The boots before the present one, as they are stored. The latest one is last.
@@ -72,7 +74,7 @@ impl EarlierBoots {
     pub(crate) fn ticks(&self, instant: &StoredInstant) -> Option<Time> {
         let (at, boot) = instant.parts();
         let boot = self.0.iter().find(|earlier| Some(&earlier.id) == boot)?;
-        Some(Time::from_ticks(at.0.saturating_add(boot.offset)))
+        Some(boot.offset + since_boot(at))
     }
 
     /// Returns the boots before the present one, after the boot of the last mark.
@@ -101,9 +103,9 @@ impl EarlierBoots {
 pub struct BootClock {
     /// The present boot, and those before it.
     boots: Arc<(BootId, EarlierBoots)>,
-    /// The ticks at the boot of the machine.
-    offset: i64,
-    /// The ticks of the last mark.
+    /// The instant of the boot of the machine.
+    offset: Time,
+    /// The instant of the last mark.
     marked: Time,
     wall: Wall,
     /// The wall time less the ticks, as read last, microseconds.
@@ -116,10 +118,15 @@ pub struct BootClock {
 impl BootClock {
     /// Returns the clock of a new state, which starts at 0 now.
     pub fn start(boot: BootId, wall: Wall) -> BootClock {
-        BootClock::new((boot, EarlierBoots::default()), -BootTime::now().0, Time::ZERO, wall)
+        BootClock::new(
+            (boot, EarlierBoots::default()),
+            Time::ZERO - since_boot(BootTime::now()),
+            Time::ZERO,
+            wall,
+        )
     }
 
-    fn new(boots: (BootId, EarlierBoots), offset: i64, marked: Time, wall: Wall) -> BootClock {
+    fn new(boots: (BootId, EarlierBoots), offset: Time, marked: Time, wall: Wall) -> BootClock {
         // No difference is known, so the first reading takes its own.
         let difference = Arc::new(AtomicI64::new(i64::MAX));
         BootClock { boots: Arc::new(boots), offset, marked, wall, difference }
@@ -131,21 +138,23 @@ impl BootClock {
     /// `earlier` has the boots before that of the mark.
     pub fn resume(mark: &ClockMark, earlier: EarlierBoots, boot: BootId, wall: Wall) -> BootClock {
         let is_same = BootId::from(mark.boot.as_str()) == boot;
-        let (boots, marked) = (earlier.after(mark, &boot), Time::from_ticks(mark.ticks));
+        let (boots, marked) = (earlier.after(mark, &boot), mark.ticks);
         if is_same {
             let clock = BootClock::new((boot, boots), mark.offset, marked, wall);
-            clock.difference.store(mark.wall.saturating_sub(mark.ticks), Ordering::Relaxed);
+            clock
+                .difference
+                .store(mark.wall.as_microsecond().saturating_sub(mark.ticks.ticks()), Ordering::Relaxed);
             return clock;
         }
-        let away = wall().as_microsecond().saturating_sub(mark.wall).max(0);
-        let offset = mark.ticks.saturating_add(away).saturating_sub(BootTime::now().0);
+        let away = wall_span(mark.wall, wall()).max(Span::ZERO);
+        let offset = mark.ticks + away - since_boot(BootTime::now());
         BootClock::new((boot, boots), offset, marked, wall)
     }
 
     /// Returns the mark to store.
     pub fn mark(&self) -> ClockMark {
         let (now, boot) = (self.read(), self.boots.0.to_string());
-        ClockMark { boot, offset: self.offset, ticks: now.ticks.ticks(), wall: now.wall.as_microsecond() }
+        ClockMark { boot, offset: self.offset, ticks: now.ticks, wall: now.wall }
     }
 
     /// Returns the boots before the present one, to store.
@@ -159,7 +168,7 @@ impl BootClock {
     pub fn stored(&self, instant: &StoredInstant) -> Option<Time> {
         let (present, earlier) = &*self.boots;
         match instant.boot_time(present) {
-            Some(at) => Some(self.ticks(at.0)),
+            Some(at) => Some(self.ticks(at)),
             None => earlier.ticks(instant).map(|at| at.min(self.now())),
         }
     }
@@ -171,19 +180,19 @@ impl BootClock {
         self.stored(instant).unwrap_or(self.marked)
     }
 
-    /// Returns the same instant on the kernel's clock, microseconds.
-    pub fn boot_time(&self, at: Time) -> i64 {
-        at.ticks().saturating_sub(self.offset)
+    /// Returns the same instant on the kernel's clock.
+    pub fn boot_time(&self, at: Time) -> BootTime {
+        BootTime((at - self.offset).ticks())
     }
 
-    /// Returns an instant of the kernel's clock, given in microseconds, in ticks.
-    pub fn ticks(&self, boot_time: i64) -> Time {
-        Time::from_ticks(boot_time.saturating_add(self.offset))
+    /// Returns an instant of the kernel's clock in ticks.
+    pub fn ticks(&self, boot_time: BootTime) -> Time {
+        self.offset + since_boot(boot_time)
     }
 
     /// Returns ticks since the state was created. They never decrease.
     pub fn now(&self) -> Time {
-        self.ticks(BootTime::now().0)
+        self.ticks(BootTime::now())
     }
 
     /// Returns the present moment on both clocks.
@@ -219,6 +228,11 @@ impl BootClock {
     }
 }
 
+/// Returns the time from the boot to an instant of the kernel's clock.
+fn since_boot(at: BootTime) -> Span {
+    Span::from_ticks(at.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,15 +250,12 @@ mod tests {
         assert!(first.now() < Time::from_ticks(10_000_000));
         // Wall time has no influence as long as the machine is up.
         let again = resume(&mark, "one", || Timestamp::MIN);
-        assert!(
-            again.now() >= Time::from_ticks(mark.ticks)
-                && again.now() < Time::from_ticks(mark.ticks + 10_000_000)
-        );
-        let an_hour_ago = ClockMark { wall: mark.wall - 3_600_000_000, ..mark.clone() };
+        assert!(again.now() >= mark.ticks && again.now() < mark.ticks + Span::from_ticks(10_000_000));
+        let an_hour_ago = ClockMark { wall: mark.wall - SignedDuration::from_hours(1), ..mark.clone() };
         let rebooted = resume(&an_hour_ago, "two", Timestamp::now);
-        assert!(rebooted.now() >= Time::from_ticks(mark.ticks + 3_600_000_000));
+        assert!(rebooted.now() >= mark.ticks + Span::from_ticks(3_600_000_000));
         let set_back = resume(&mark, "two", || Timestamp::UNIX_EPOCH);
-        assert!(set_back.now() >= Time::from_ticks(mark.ticks));
+        assert!(set_back.now() >= mark.ticks);
     }
 
     #[test]
@@ -279,7 +290,7 @@ mod tests {
     fn setting_the_wall_clock_is_no_time_that_passes() {
         let wall: Timestamp = "2026-03-01T13:10:00Z".parse().unwrap();
         let mark =
-            ClockMark { boot: "one".into(), offset: 0, ticks: 10 * MINUTE, wall: wall.as_microsecond() };
+            ClockMark { boot: "one".into(), offset: Time::ZERO, ticks: Time::from_ticks(10 * MINUTE), wall };
         let clock = resume(&mark, "two", || "2026-03-01T13:25:00Z".parse().unwrap());
         let ticks = clock.now().ticks();
         assert!((25 * MINUTE..26 * MINUTE).contains(&ticks), "{ticks}");
@@ -288,8 +299,8 @@ mod tests {
     /// Returns the mark of a boot that has been up for some minutes, at a quarter past ten.
     fn mark(boot: &str, up: i64) -> ClockMark {
         let wall: Timestamp = "2026-03-01T10:15:00Z".parse().unwrap();
-        let ticks = 100 * MINUTE;
-        ClockMark { boot: boot.into(), offset: ticks - up * MINUTE, ticks, wall: wall.as_microsecond() }
+        let ticks = Time::from_ticks(100 * MINUTE);
+        ClockMark { boot: boot.into(), offset: ticks - Span::from_ticks(up * MINUTE), ticks, wall }
     }
 
     #[test]
@@ -307,7 +318,7 @@ mod tests {
             assert_eq!(minute("one", up + 600), Some(101));
             let now = BootTime::now();
             let own = StoredInstant::new(now, "two".into());
-            assert_eq!(clock.stored(&own), Some(clock.ticks(now.0)));
+            assert_eq!(clock.stored(&own), Some(clock.ticks(now)));
         }
     }
 

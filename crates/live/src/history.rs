@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy, Phase};
 use miserly_core::Span;
-use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record, Usage};
+use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record, Usage, wall_span};
 
 use crate::store::{History, StoreError};
 
@@ -27,20 +27,19 @@ pub struct FinishedJob {
     pub cpus: u64,
     /// The requested memory, kilobytes.
     pub memory: u64,
-    /// The time limit, microseconds.
-    pub time: i64,
-    /// The submission, microseconds since 1970.
-    pub submitted: i64,
-    /// The earliest start that its user wanted, microseconds since 1970.
-    pub begin: Option<i64>,
-    /// The start, microseconds since 1970; `None` if it never started, or the start is unknown.
-    pub started: Option<i64>,
-    /// The end, microseconds since 1970.
-    pub ended: i64,
-    /// The time between start and end in which it did not run, because it was suspended,
-    /// microseconds. A run on fewer processors than requested counts as the time that it would have
-    /// taken on all of them.
-    pub suspended_time: i64,
+    /// The time limit.
+    pub time: Span,
+    /// The submission.
+    pub submitted: Timestamp,
+    /// The earliest start that its user wanted.
+    pub begin: Option<Timestamp>,
+    /// The start; `None` if it never started, or the start is unknown.
+    pub started: Option<Timestamp>,
+    /// The end.
+    pub ended: Timestamp,
+    /// The time between start and end in which it did not run, because it was suspended. A run on
+    /// fewer processors than requested counts as the time that it would have taken on all of them.
+    pub suspended_time: Span,
     /// The number of starts.
     pub attempts: u32,
     /// The resources that all its attempts used; `None` if they are unknown.
@@ -65,9 +64,10 @@ pub enum JobOutcome {
 }
 
 impl FinishedJob {
-    /// Returns the run time, microseconds; `None` if it never started, or the start is unknown.
-    pub fn runtime(&self) -> Option<i64> {
-        self.started.map(|started| (self.ended - started - self.suspended_time).max(0))
+    /// Returns the run time; `None` if it never started, or the start is unknown.
+    pub fn runtime(&self) -> Option<Span> {
+        let runtime = |started| (wall_span(started, self.ended) - self.suspended_time).max(Span::ZERO);
+        self.started.map(runtime)
     }
 }
 
@@ -167,12 +167,12 @@ fn finished(record: Record) -> Option<FinishedJob> {
         queue: record.queue.to_string(),
         cpus: record.submission.cpus,
         memory: record.memory.kilobytes(),
-        time: record.time.ticks(),
-        submitted: record.submitted.as_microsecond(),
-        begin: record.submission.begin.map(Timestamp::as_microsecond),
-        started: started.map(Timestamp::as_microsecond),
-        ended: phase.ended()?.as_microsecond(),
-        suspended_time: record.suspended_time.map_or(0, Span::ticks),
+        time: record.time,
+        submitted: record.submitted,
+        begin: record.submission.begin,
+        started,
+        ended: phase.ended()?,
+        suspended_time: record.suspended_time.unwrap_or(Span::ZERO),
         attempts: record.attempts,
         usage: record.usage.total(),
         cpu_ranges: phase.cpus(),

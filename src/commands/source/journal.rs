@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::ensure;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_live::history::{FinishedJob, JobOutcome, finished_jobs, procs};
 use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain, word_of_exit, word_of_kill};
@@ -56,13 +57,13 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         pool,
         procs: job.cpus,
         memory: job.memory.saturating_mul(1024),
-        limit: job.time / 1000,
+        limit: job.time.ticks() / 1000,
         state: State::Ended,
         word: word(job.outcome).to_owned(),
-        submitted: job.submitted / 1000,
-        begin: job.begin.map(|begin| begin / 1000),
-        start: job.started.map(|started| started / 1000),
-        end: Some(job.ended / 1000),
+        submitted: job.submitted.as_millisecond(),
+        begin: job.begin.map(Timestamp::as_millisecond),
+        start: job.started.map(Timestamp::as_millisecond),
+        end: Some(job.ended.as_millisecond()),
         cpus: job.cpu_ranges.clone(),
         ..Job::default()
     })

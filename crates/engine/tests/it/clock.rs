@@ -1,6 +1,7 @@
 //! The clock's mark, which the engine stores with each commit.
 
 use jiff::{SignedDuration, Timestamp};
+use miserly_core::Time;
 use miserly_engine::{Absence, ClockMark, DaemonInfo, Engine, Journal};
 
 use crate::support::{Idle, MINUTE, MemoryJournal, at, setup};
@@ -11,7 +12,7 @@ fn the_mark_has_the_wall_time_as_it_was_set() {
     let noon: Timestamp = "2026-03-01T12:00:00Z".parse().expect("an instant");
     let minutes = |minutes: i64| SignedDuration::from_mins(minutes);
     let journal = MemoryJournal::default();
-    let first = ClockMark { boot: "one".into(), offset: 0, ticks: 0, wall: noon.as_microsecond() };
+    let first = ClockMark { boot: "one".into(), offset: Time::ZERO, ticks: Time::ZERO, wall: noon };
     let info = DaemonInfo { mark: Some(first), ..DaemonInfo::default() };
     let mut engine = Engine::open(setup(), info, journal.clone(), Idle, at(0, noon)).expect("an engine");
     engine.begin(at(0, noon), &Absence::default()).expect("it begins");
@@ -19,5 +20,5 @@ fn the_mark_has_the_wall_time_as_it_was_set() {
     engine.shutdown(at(10, noon + minutes(70))).expect("it ends");
     let text = journal.value("clock").expect("a readable journal").expect("a mark");
     let mark: ClockMark = serde_json::from_str(&text).expect("a mark");
-    assert_eq!((mark.ticks, mark.wall), (10 * MINUTE, (noon + minutes(70)).as_microsecond()));
+    assert_eq!((mark.ticks, mark.wall), (Time::from_ticks(10 * MINUTE), noon + minutes(70)));
 }

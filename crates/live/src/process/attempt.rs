@@ -100,7 +100,7 @@ impl Supervised {
         match begin {
             Begin::Launch(launch) => {
                 let start = launch.planned_window.as_ref().map(|window| window.start);
-                this.planned_start = start.map(|start| BootTime(context.home.clock.boot_time(start)));
+                this.planned_start = start.map(|start| context.home.clock.boot_time(start));
                 this.stage = Stage::Queued(PendingLaunch {
                     launch,
                     is_repeated: false,

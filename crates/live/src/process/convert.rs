@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use miserly_api::model::{self, KilledBy};
-use miserly_core::{Span, Time};
+use miserly_core::Span;
 use miserly_engine::{
     Action, Attempt, AttemptOutcome, Launch, MemoryAmount, PlannedWindow, SentSignal, Usage,
 };
@@ -33,7 +33,7 @@ pub(super) fn request(clock: &BootClock, attempt: Attempt, launch: &Launch) -> L
         files: super::files::before(),
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },
-            Some(end) => RunMode::Reserved { cpus, end: boot_time(clock, end) },
+            Some(end) => RunMode::Reserved { cpus, end: clock.boot_time(end) },
             None => RunMode::Opportunistic {
                 cpus,
                 window: launch.planned_window.clone().map(|planned| window(clock, planned)),
@@ -53,13 +53,13 @@ pub(super) fn command(clock: &BootClock, action: Action) -> Option<ShimCommand> 
     Some(match action {
         Action::Stop => ShimCommand::Stop,
         Action::Continue => ShimCommand::Resume,
-        Action::BeginWindow { cpus, end } => ShimCommand::BeginWindow { cpus, end: boot_time(clock, end) },
+        Action::BeginWindow { cpus, end } => ShimCommand::BeginWindow { cpus, end: clock.boot_time(end) },
         Action::PlanWindow(planned) => ShimCommand::SetWindow(window(clock, planned)),
         Action::Move(cpus) => ShimCommand::SetCpus { cpus },
         Action::RunFor(limit) => ShimCommand::SetRunLimit { limit: duration(limit) },
-        Action::EndAt(end) => ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: None },
+        Action::EndAt(end) => ShimCommand::SetEnd { end: clock.boot_time(end), max_after_resume: None },
         Action::EndIfOrphaned { end, left } => {
-            ShimCommand::SetEnd { end: boot_time(clock, end), max_after_resume: Some(duration(left)) }
+            ShimCommand::SetEnd { end: clock.boot_time(end), max_after_resume: Some(duration(left)) }
         }
         Action::Signal(SentSignal { nth, request }) => {
             ShimCommand::Signal { nth, signal: request.signal.number(), main_only: request.main }
@@ -156,11 +156,7 @@ fn failure(failure: &StartFailure) -> model::Failure {
 }
 
 fn window(clock: &BootClock, PlannedWindow { start, end, cpus }: PlannedWindow) -> ReservedWindow {
-    ReservedWindow { start: boot_time(clock, start), end: boot_time(clock, end), cpus }
-}
-
-fn boot_time(clock: &BootClock, at: Time) -> BootTime {
-    BootTime(clock.boot_time(at))
+    ReservedWindow { start: clock.boot_time(start), end: clock.boot_time(end), cpus }
 }
 
 pub(super) fn duration(span: Span) -> Duration {

@@ -108,7 +108,7 @@ impl Processes {
             tracing::error!("{}: it runs on processors that are unknown", path.display());
         }
         let (cpus, end) = window.unwrap_or_default();
-        let end = end.filter(|end| *end < BootTime::MAX).map(|end| self.home.clock.ticks(end.0));
+        let end = end.filter(|end| *end < BootTime::MAX).map(|end| self.home.clock.ticks(end));
         tracing::warn!(
             "{}: it runs without a record of its job; it is adopted, with cpus {cpus:?}",
             path.display()

@@ -104,5 +104,5 @@ impl Processes {
 /// Returns the window of an attempt, as its shim has it. Returns `None` if it is in no window.
 fn begun(clock: &BootClock, attempt: Attempt, reply: ShimReply) -> Option<BegunWindow> {
     let ShimReply::Done(state) = reply else { return None };
-    Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?.0) })
+    Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?) })
 }

@@ -1,6 +1,9 @@
 //! The history as a table.
 
+use jiff::Timestamp;
 use miserly_api::model::Exit;
+use miserly_core::Span;
+use miserly_engine::wall_span;
 use miserly_experiments::Table;
 use miserly_live::history::{FinishedJob, JobOutcome};
 use serde_json::Value;
@@ -52,14 +55,14 @@ fn row(job: &FinishedJob) -> Vec<Option<Value>> {
         Some(job.queue.clone().into()),
         Some(job.cpus.into()),
         Some(job.memory.into()),
-        Some(seconds(job.time)),
-        Some(seconds(job.submitted)),
-        job.started.map(|started| seconds(started.max(job.submitted))),
-        Some(seconds(job.ended)),
+        Some(span(job.time)),
+        Some(instant(job.submitted)),
+        job.started.map(|started| instant(started.max(job.submitted))),
+        Some(instant(job.ended)),
         // A start is rounded to another microsecond than the submission.
-        Some(seconds((job.started.unwrap_or(job.ended) - job.submitted).max(0))),
-        job.runtime().map(seconds),
-        job.started.map(|_| seconds(job.suspended_time)),
+        Some(span(wall_span(job.submitted, job.started.unwrap_or(job.ended)).max(Span::ZERO))),
+        job.runtime().map(span),
+        job.started.map(|_| span(job.suspended_time)),
         Some(job.attempts.into()),
         Some(job.outcome.as_str().into()),
         exit(job.outcome).map(Value::from),
@@ -74,9 +77,14 @@ fn row(job: &FinishedJob) -> Vec<Option<Value>> {
     ]
 }
 
-/// Returns microseconds in seconds.
-fn seconds(micros: i64) -> Value {
-    (micros as f64 / 1e6).into()
+/// Returns an instant in seconds since 1970.
+fn instant(at: Timestamp) -> Value {
+    (at.as_microsecond() as f64 / 1e6).into()
+}
+
+/// Returns a duration in seconds.
+fn span(span: Span) -> Value {
+    span.as_secs_f64().into()
 }
 
 /// Returns microseconds in seconds.

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use jiff::Timestamp;
 use miserly_api::model::{Exit, KilledBy};
-use miserly_core::Procs;
+use miserly_core::{Procs, Span};
 use miserly_live::history::{FinishedJob, JobOutcome};
 use miserly_workload::swf::{Field, Record, SwfWriter};
-
-/// The microseconds of a second.
-const SECOND: i64 = 1_000_000;
 
 /// Returns the jobs as a log. The format has whole seconds only. Instants are rounded down and
 /// durations up, so a job that ran has a run time above 0.
@@ -17,7 +15,7 @@ const SECOND: i64 = 1_000_000;
 /// `procs` are the machine's processors. Without them, the header has the most that jobs ever held
 /// at a time.
 pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<u8>> {
-    let start = jobs.iter().map(|job| job.submitted.div_euclid(SECOND)).min().unwrap_or(0);
+    let start = jobs.iter().map(|job| job.submitted.as_second()).min().unwrap_or(0);
     let (queues, names) = (numbers(jobs, |job| &job.queue), numbers(jobs, |job| &job.name));
     let mut writer = SwfWriter::new(Vec::new());
     let held = || (most_held(jobs), " (the most in use at a time; the history has no machine size)");
@@ -50,10 +48,10 @@ pub(super) fn swf(jobs: &[FinishedJob], procs: Option<Procs>) -> io::Result<Vec<
 fn record(job: &FinishedJob, start: i64, queue: i64, name: i64) -> Record {
     let mut record = Record::unknown();
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let submit = job.submitted.div_euclid(SECOND);
+    let submit = job.submitted.as_second();
     record.set(Field::Job, job.number);
     record.set(Field::Submit, submit - start);
-    record.set(Field::Wait, (job.started.unwrap_or(job.ended).div_euclid(SECOND) - submit).max(0));
+    record.set(Field::Wait, (job.started.unwrap_or(job.ended).as_second() - submit).max(0));
     record.set(Field::Runtime, job.runtime().map_or(0, up));
     if job.started.is_some() {
         record.set(Field::Allocated, whole(job.cpus));
@@ -75,9 +73,9 @@ fn record(job: &FinishedJob, start: i64, queue: i64, name: i64) -> Record {
     record
 }
 
-/// Returns microseconds in whole seconds, rounded up.
-fn up(micros: i64) -> i64 {
-    micros.max(0).saturating_add(SECOND - 1) / SECOND
+/// Returns a duration in whole seconds, rounded up.
+fn up(span: Span) -> i64 {
+    (span.max(Span::ZERO) + Span::from_ticks(999_999)).secs()
 }
 
 /// Returns the status of the format: 1 completed, 0 failed, 5 cancelled.
@@ -103,7 +101,7 @@ fn numbers<'a>(
 fn most_held(jobs: &[FinishedJob]) -> u64 {
     let ran = jobs.iter().filter_map(|job| Some((job.started?, job.ended, job.cpus)));
     // At one instant, ends come before starts.
-    let mut changes: Vec<(i64, bool, u64)> =
+    let mut changes: Vec<(Timestamp, bool, u64)> =
         ran.flat_map(|(start, end, cpus)| [(start, true, cpus), (end.max(start), false, cpus)]).collect();
     changes.sort_unstable();
     let mut held: u64 = 0;
