@@ -10,7 +10,7 @@ use miserly_api::model::{
     Exit, Failure, JobView, JudgedPromise, Judgement, KilledBy, LostBy, Phase, PromiseChangeReason,
     Submission,
 };
-use miserly_core::BreachCause;
+use miserly_core::{BreachCause, Span};
 use miserly_engine::SavedBreachCause;
 use rustix::process::{Signal, kill_process};
 
@@ -166,7 +166,7 @@ pub(crate) fn check_promises(daemon: &mut Daemon) {
 }
 
 /// As [`check_promises`]. Returns the late starts: the job, the delay in ticks, and the first cause.
-pub(crate) fn check_counts(daemon: &mut Daemon) -> Vec<(i64, i64, SavedBreachCause)> {
+pub(crate) fn check_counts(daemon: &mut Daemon) -> Vec<(i64, Span, SavedBreachCause)> {
     let status = daemon.client().status().expect("a status");
     let jobs: BTreeMap<i64, JobView> = daemon.history().into_iter().map(|job| (job.number, job)).collect();
     daemon.stop();
@@ -185,12 +185,12 @@ pub(crate) fn check_counts(daemon: &mut Daemon) -> Vec<(i64, i64, SavedBreachCau
     assert_eq!(status.promises, kept + late + lost + withdrawn + status.open, "{status:?}");
     // One whose deadline had passed at its start did not run.
     let ran =
-        |(job, ..): &&(i64, i64, _)| jobs[job].judged.iter().all(|one| one.judgement != Judgement::Lost);
+        |(job, ..): &&(i64, Span, _)| jobs[job].judged.iter().all(|one| one.judgement != Judgement::Lost);
     for (job, by, _) in promises.late.iter().filter(ran) {
         let is_it = |judged: &&JudgedPromise| judged.judgement == Judgement::Late;
         let shown = jobs[job].judged.iter().find(is_it).and_then(|judged| judged.by);
         let shown = shown.unwrap_or_else(|| panic!("job {job} was late, and nothing says so"));
-        assert!((shown * 1e6).round() >= *by as f64, "job {job}: {shown}");
+        assert!((shown * 1e6).round() >= by.ticks() as f64, "job {job}: {shown}");
     }
     promises.late
 }

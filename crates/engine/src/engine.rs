@@ -305,7 +305,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// As [`process_batch`](Engine::process_batch).
     pub fn shutdown(&mut self, now: Now) -> Result<(), EngineError> {
         self.values.advance(self.values.last_instant().max(now.ticks));
-        self.batch.line(&JournalLine::Ended { at: self.values.last_instant().ticks() });
+        self.batch.line(&JournalLine::Ended { at: self.values.last_instant() });
         self.commit(now)?;
         self.dispatch(now);
         Ok(())

@@ -106,7 +106,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round.ended.sort_by_key(|ended| {
             self.system.ledger_of(ended.job).map(|ledger| start_rank(ledger.entry(ended.job)))
         });
-        let mut line = RoundLine::new(at, now.wall.as_microsecond(), &round, |job| self.number(job));
+        let mut line = RoundLine::new(at, now.wall, &round, |job| self.number(job));
         let gone: Vec<JobId> =
             round.ended.iter().map(|ended| ended.job).chain(round.withdrawn.iter().copied()).collect();
         let overdue = round.overdue.clone();

@@ -106,7 +106,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
-        self.batch.line(&JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup));
+        self.batch.line(&JournalLine::began(now.ticks, now.wall, &self.setup));
         self.settle_left_out(now)?;
         self.apply_absence(now, absence.clone(), &[])?;
         self.fit_pools(now)?;

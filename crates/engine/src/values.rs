@@ -1,5 +1,6 @@
 //! Values that outlive the daemon and belong to no job.
 
+use jiff::Timestamp;
 use miserly_core::{Span, Time};
 
 use crate::promise::counts::PromiseBook;
@@ -16,8 +17,8 @@ pub(crate) struct EngineValues {
     draining: bool,
     /// The judgements of promises since the state was created.
     pub(crate) promises: PromiseBook,
-    /// The wall time before which finished jobs are pruned, in microseconds since 1970.
-    pruned_before: Option<i64>,
+    /// The wall time before which finished jobs are pruned.
+    pruned_before: Option<Timestamp>,
     /// The last sign of a shutdown.
     shutdown: Option<Time>,
 }
@@ -46,14 +47,15 @@ impl EngineValues {
             last_instant: Time::from_ticks(number("last")?.unwrap_or(0)),
             draining: journal.value("draining")?.as_deref() == Some("true"),
             promises: PromiseBook::load(journal)?,
-            pruned_before: number("pruned_before")?,
+            pruned_before: number("pruned_before")?.and_then(|limit| Timestamp::from_microsecond(limit).ok()),
             shutdown: number("shutdown")?.map(Time::from_ticks),
         })
     }
 
     /// Takes the values as the journal stores them.
     pub(crate) fn take_entries(&mut self) -> Result<Vec<(String, String)>, JournalError> {
-        let pruned_before = self.pruned_before.map(|limit| ("pruned_before".into(), limit.to_string()));
+        let pruned_before = self.pruned_before.map(Timestamp::as_microsecond);
+        let pruned_before = pruned_before.map(|limit| ("pruned_before".into(), limit.to_string()));
         let mut entries = vec![
             ("next_number".into(), self.next_number.to_string()),
             ("last".into(), self.last_instant.ticks().to_string()),
@@ -105,13 +107,13 @@ impl EngineValues {
         self.draining = on;
     }
 
-    /// Returns the wall time before which finished jobs are pruned, in microseconds since 1970.
-    pub(crate) const fn pruned_before(&self) -> Option<i64> {
+    /// Returns the wall time before which finished jobs are pruned.
+    pub(crate) const fn pruned_before(&self) -> Option<Timestamp> {
         self.pruned_before
     }
 
     /// Sets the wall time before which finished jobs are pruned. Returns whether it was another one.
-    pub(crate) fn prune_before(&mut self, limit: i64) -> bool {
+    pub(crate) fn prune_before(&mut self, limit: Timestamp) -> bool {
         self.pruned_before.replace(limit) != Some(limit)
     }
 

@@ -9,6 +9,7 @@ mod bench;
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use miserly_core::Span;
 use miserly_engine::{Checkpoint, JournalBatch};
 use miserly_live::store::Store;
@@ -53,7 +54,8 @@ fn years(folder: &Path, policy: &str, years: i64, jobs: i64, keep: i64) -> Resul
 fn long_journal(folder: &Path, lines: i64) -> Result<(), Failure> {
     let mut store = Store::open(folder)?;
     let line = "x".repeat(300);
-    for wall in 0..lines / 10_000 {
+    for nth in 0..lines / 10_000 {
+        let wall = Timestamp::from_second(nth)?;
         let checkpoint = Some(Checkpoint { line: "x".repeat(3000), wall });
         let lines = vec![line.clone(); 9999];
         store.commit(&JournalBatch { lines, checkpoint, ..JournalBatch::default() })?;

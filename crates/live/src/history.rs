@@ -112,7 +112,7 @@ pub enum HistoryError {
 pub fn procs(folder: &Path) -> Result<Option<u64>, StoreError> {
     let mut most = None;
     History::open(folder)?.journal(1, &mut |line| {
-        let of = |queue: &QueueLine| queue.pool.iter().map(|(_, amounts)| amounts[0]).max().unwrap_or(0);
+        let of = |queue: &QueueLine| queue.pool.iter().map(|step| step.1[0]).max().unwrap_or(0);
         match serde_json::from_str(&line.body) {
             Ok(JournalLine::Began { queues, .. }) => most = most.max(Some(queues.iter().map(of).sum())),
             // Earlier lines may have been removed.

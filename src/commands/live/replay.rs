@@ -73,8 +73,10 @@ fn compare(lived: Lived) -> anyhow::Result<Played> {
 impl Played {
     /// Adds a stretch of rounds and its result in the simulator.
     fn add(&mut self, Stretch { rounds, .. }: &Stretch, simulated: &[(i64, EffectLine)]) {
-        let effects: Vec<_> =
-            rounds.iter().flat_map(|round| round.effects.iter().map(|effect| (round.at, *effect))).collect();
+        let effects: Vec<_> = rounds
+            .iter()
+            .flat_map(|round| round.effects.iter().map(|effect| (round.at.ticks(), *effect)))
+            .collect();
         let longer = effects.len().max(simulated.len());
         let nth = (0..longer).find(|nth| effects.get(*nth) != simulated.get(*nth));
         let difference = nth.map(|nth| Difference {

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use miserly_core::{Span, Time};
 use miserly_engine::{EffectLine, JournalLine, RoundLine, SavedBreachCause};
 use miserly_live::store::{History, Line};
 
-/// The slack of promises in a queue that sets none, in ticks.
-const SLACK: i64 = 2_000_000;
+/// The slack of promises in a queue that sets none.
+const SLACK: Span = Span::from_ticks(2_000_000);
 
 /// The outcome of all promises.
 #[derive(Debug, Default)]
@@ -17,18 +18,18 @@ pub(crate) struct Promises {
     pub(crate) given: u64,
     /// The jobs that were promised a start.
     pub(crate) jobs: BTreeSet<i64>,
-    /// The starts after the promise: the job, the delay in ticks, and the first cause for which its plan moved.
-    pub(crate) late: Vec<(i64, i64, SavedBreachCause)>,
+    /// The starts after the promise: the job, the delay, and the first cause for which its plan moved.
+    pub(crate) late: Vec<(i64, Span, SavedBreachCause)>,
     standing: BTreeMap<i64, Standing>,
 }
 
 /// The promises to one job since its submission.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// The latest start, in ticks.
-    latest: i64,
-    /// The present plan, in ticks.
-    planned: i64,
+    /// The latest start.
+    latest: Time,
+    /// The present plan.
+    planned: Time,
     broken: Option<SavedBreachCause>,
 }
 
@@ -71,7 +72,7 @@ impl Promises {
         }
     }
 
-    fn promised(&mut self, job: i64, latest: i64) {
+    fn promised(&mut self, job: i64, latest: Time) {
         match self.standing.get_mut(&job) {
             None => {
                 self.given += 1;
@@ -84,7 +85,7 @@ impl Promises {
     }
 
     #[track_caller]
-    fn breaks(&mut self, job: i64, planned: i64, why: SavedBreachCause) {
+    fn breaks(&mut self, job: i64, planned: Time, why: SavedBreachCause) {
         let standing =
             self.standing.get_mut(&job).unwrap_or_else(|| panic!("job {job} was promised nothing"));
         standing.planned = planned;
@@ -92,7 +93,7 @@ impl Promises {
     }
 
     #[track_caller]
-    fn started(&mut self, job: i64, at: i64) {
+    fn started(&mut self, job: i64, at: Time) {
         let Some(Standing { latest, planned, broken }) = self.standing.get(&job).copied() else { return };
         let cause =
             || broken.unwrap_or_else(|| panic!("job {job} was planned for {planned} and started at {at}"));

@@ -104,7 +104,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch = PendingBatch::default();
         self.load()?;
         if let Part::Queue(queue) = part {
-            let (at, mistake) = (self.values.last_instant().ticks(), violation.to_string());
+            let (at, mistake) = (self.values.last_instant(), violation.to_string());
             self.batch.line(&JournalLine::Stopped { at, queue: queue.clone(), mistake });
         }
         Ok(())
@@ -156,7 +156,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Adds the line of a job that is set aside. A replay goes on at the checkpoint after it.
     fn log_aside(&mut self, record: &Record, reason: String) {
-        let (at, queue) = (self.values.last_instant().ticks(), record.queue.to_string());
+        let (at, queue) = (self.values.last_instant(), record.queue.to_string());
         self.batch.line(&JournalLine::SetAside { at, queue, job: record.number, reason });
         self.batch.has_setup = true;
     }

@@ -1,6 +1,9 @@
 //! Checkpoints: what a replay needs to begin after a round.
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{Driver, JobId, Ledger, Time, WakeUps};
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use super::{OpportunisticLine, QueueLine};
@@ -10,18 +13,20 @@ use crate::{Amounts, Queue, SavedEntry, SavedLedgerState, Setup, amounts};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct CheckpointLine {
-    /// The instant of the last round before, in ticks.
-    pub at: i64,
-    /// The wall time, in microseconds since 1970.
-    pub wall: i64,
+    /// The instant of the last round before.
+    #[serde(with = "ticks")]
+    pub at: Time,
+    /// The wall time.
+    #[serde(with = "microsecond::required")]
+    pub wall: Timestamp,
     /// The queues.
     pub queues: Vec<QueueCheckpoint>,
     /// The resources for opportunistic jobs, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opportunistic: Option<OpportunisticLine>,
-    /// The next wake-up of the layer of opportunistic jobs, in ticks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub opportunistic_wake: Option<i64>,
+    /// The next wake-up of the layer of opportunistic jobs.
+    #[serde(skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub opportunistic_wake: Option<Time>,
 }
 
 /// The state of a queue after a round.
@@ -37,9 +42,9 @@ pub struct QueueCheckpoint {
     pub capacity: Option<Amounts>,
     /// The state that its policy keeps besides that of jobs.
     pub state: SavedLedgerState,
-    /// The next wake-up that its policy requested, in ticks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wake: Option<i64>,
+    /// The next wake-up that its policy requested.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub wake: Option<Time>,
     /// The jobs in its ledger.
     pub jobs: Vec<SavedEntry>,
 }
@@ -54,7 +59,7 @@ impl CheckpointLine {
                 .map(|((queue, driver), wake)| QueueCheckpoint::new(queue, driver.ledger(), wake))
                 .collect(),
             opportunistic: setup.opportunistic.map(OpportunisticLine::new),
-            opportunistic_wake: wake_ups.opportunistic.map(Time::ticks),
+            opportunistic_wake: wake_ups.opportunistic,
             ..CheckpointLine::default()
         }
     }
@@ -67,8 +72,8 @@ impl CheckpointLine {
     /// Returns the wake-ups of the queues and of the layer of opportunistic jobs.
     pub fn wake_ups(&self) -> WakeUps {
         WakeUps {
-            queues: self.queues.iter().map(|queue| queue.wake.map(Time::from_ticks)).collect(),
-            opportunistic: self.opportunistic_wake.map(Time::from_ticks),
+            queues: self.queues.iter().map(|queue| queue.wake).collect(),
+            opportunistic: self.opportunistic_wake,
         }
     }
 }
@@ -83,7 +88,7 @@ impl QueueCheckpoint {
             stopped: false,
             capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
             state: SavedLedgerState::new(&ledger.state()),
-            wake: wake.map(Time::ticks),
+            wake,
             jobs: jobs.map(saved).collect(),
         }
     }

@@ -45,7 +45,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !is_due && !self.batch.has_setup {
             return Ok(None);
         }
-        let wall = now.wall.as_microsecond();
+        let wall = now.wall;
         let line = JournalLine::Checkpoint(Box::new(CheckpointLine { wall, ..self.checkpoint() }));
         Ok(Some(Checkpoint { line: crate::journal::to_json(&line)?, wall }))
     }
@@ -53,7 +53,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the present state of the queues.
     fn checkpoint(&self) -> CheckpointLine {
         let mut line = CheckpointLine::new(&self.setup, self.system.queues(), &self.system.wake_ups());
-        line.at = self.values.last_instant().ticks();
+        line.at = self.values.last_instant();
         for queue in &mut line.queues {
             queue.stopped = self.stopped.contains(&queue.queue.name);
         }

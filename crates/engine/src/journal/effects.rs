@@ -2,6 +2,7 @@
 //!
 //! When a job ends early, a round may move the promises of all jobs behind it.
 
+use miserly_core::Time;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::line::EffectLine;
@@ -22,7 +23,7 @@ enum Element {
     One(EffectLine),
 }
 
-/// The job and the instant before a run and within it.
+/// The job and the ticks before a run and within it.
 type Last = (i64, i64);
 
 #[allow(clippy::ptr_arg, reason = "the signature that serde needs")]
@@ -40,14 +41,14 @@ pub(super) fn serialize<S: Serializer>(effects: &Vec<EffectLine>, to: S) -> Resu
                     elements.push(Element::Reserved { reserved: vec![] });
                     last = (0, 0);
                 }
-                extend(&mut elements, &mut last, (job, start));
+                extend(&mut elements, &mut last, (job, start.ticks()));
             }
             (EffectLine::Promised { job, latest }, _) => {
                 if !matches!(elements.last(), Some(Element::Promises { .. })) {
                     elements.push(Element::Promises { promises: vec![] });
                     last = (0, 0);
                 }
-                extend(&mut elements, &mut last, (job, latest));
+                extend(&mut elements, &mut last, (job, latest.ticks()));
             }
             (one, _) => elements.push(Element::One(one)),
         }
@@ -82,31 +83,34 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Effe
 }
 
 /// Returns the jobs and instants of a run.
-fn pairs(run: &[i64]) -> impl Iterator<Item = Last> {
+fn pairs(run: &[i64]) -> impl Iterator<Item = (i64, Time)> {
     run.chunks_exact(2).scan((0_i64, 0_i64), |last, pair| {
         *last = (last.0.wrapping_add(pair[0]), last.1.wrapping_add(pair[1]));
-        Some(*last)
+        Some((last.0, Time::from_ticks(last.1)))
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use miserly_core::Time;
+
     use crate::{EffectLine, JournalLine, RoundLine};
 
     #[test]
     fn effects_are_read_as_they_were_written() {
-        let promised = |job, latest| EffectLine::Promised { job, latest };
+        let promised = |job, latest| EffectLine::Promised { job, latest: Time::from_ticks(latest) };
+        let planned = |job, start| EffectLine::Planned { job, start: Time::from_ticks(start) };
         let effects = vec![
             promised(7, 500),
             EffectLine::Suspended { job: 9 },
             promised(8, i64::MAX),
             promised(3, -20),
             EffectLine::Resized { job: 1, procs: 4 },
-            EffectLine::Planned { job: 4, start: 90 },
+            planned(4, 90),
             promised(4, 90),
-            EffectLine::Planned { job: 5, start: 95 },
+            planned(5, 95),
             promised(5, 95),
-            EffectLine::Planned { job: 6, start: 99 },
+            planned(6, 99),
             promised(6, 98),
             promised(5, 94),
         ];
@@ -122,6 +126,6 @@ mod tests {
         let stored =
             r#"{"line":"round","at":1,"wall":2,"effects":[{"effect":"promised","job":3,"latest":4}]}"#;
         let JournalLine::Round(line) = serde_json::from_str(stored).unwrap() else { panic!() };
-        assert_eq!(line.effects, [EffectLine::Promised { job: 3, latest: 4 }]);
+        assert_eq!(line.effects, [EffectLine::Promised { job: 3, latest: Time::from_ticks(4) }]);
     }
 }

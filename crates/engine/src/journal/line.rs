@@ -1,9 +1,12 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{
     Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobId, Machine, OpportunisticConfig,
     Refusal, Round, Span, StartReason, Time,
 };
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use super::CheckpointLine;
@@ -15,10 +18,12 @@ use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts, reso
 pub enum JournalLine {
     /// A daemon began, or was reconfigured.
     Began {
-        /// The instant, in ticks.
-        at: i64,
-        /// The wall time, in microseconds since 1970.
-        wall: i64,
+        /// The instant.
+        #[serde(with = "ticks")]
+        at: Time,
+        /// The wall time.
+        #[serde(with = "microsecond::required")]
+        wall: Timestamp,
         /// The version of the daemon.
         version: String,
         /// The queues from now on.
@@ -33,8 +38,9 @@ pub enum JournalLine {
     Checkpoint(Box<CheckpointLine>),
     /// The policy of a queue made a mistake, and the queue was stopped. The batch of that instant was dropped.
     Stopped {
-        /// The instant of the last round before, in ticks.
-        at: i64,
+        /// The instant of the last round before.
+        #[serde(with = "ticks")]
+        at: Time,
         /// The queue.
         queue: String,
         /// The mistake.
@@ -42,8 +48,9 @@ pub enum JournalLine {
     },
     /// A job could not be placed, and left its ledger without an event. The batch of that instant may be dropped.
     SetAside {
-        /// The instant of the last round before, in ticks.
-        at: i64,
+        /// The instant of the last round before.
+        #[serde(with = "ticks")]
+        at: Time,
         /// The queue.
         queue: String,
         /// The job.
@@ -54,13 +61,15 @@ pub enum JournalLine {
     /// The state was recovered after damage. The rounds before may be incomplete, and those after until the next
     /// checkpoint do not follow from them.
     Recovered {
-        /// The wall time, in microseconds since 1970; the last one that the recovered journal has.
-        wall: i64,
+        /// The wall time; the last one that the recovered journal has.
+        #[serde(with = "microsecond::required")]
+        wall: Timestamp,
     },
     /// A daemon ended in order.
     Ended {
-        /// The instant, in ticks.
-        at: i64,
+        /// The instant.
+        #[serde(with = "ticks")]
+        at: Time,
     },
 }
 
@@ -71,20 +80,30 @@ pub struct QueueLine {
     pub name: String,
     /// The policy with its parameters.
     pub policy: String,
-    /// The capacity of the pool: instants in ticks, and the amounts from then on. The last one holds until `again` after the first.
-    pub pool: Vec<(i64, Amounts)>,
+    /// The capacity of the pool over time. The last step holds until `again`.
+    pub pool: Vec<PoolStep>,
     /// The instant at which the pool repeats; none for a constant pool.
-    pub again: Option<i64>,
-    /// Other amounts, each from an instant until before another one, once.
+    #[serde(default, with = "ticks::optional")]
+    pub again: Option<Time>,
+    /// Other amounts, each of them once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub once: Vec<(i64, i64, Amounts)>,
+    pub once: Vec<PoolException>,
 }
+
+/// The amounts of a pool from an instant on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct PoolStep(#[serde(with = "ticks")] pub Time, pub Amounts);
+
+/// The amounts of a pool from an instant until before another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct PoolException(#[serde(with = "ticks")] pub Time, #[serde(with = "ticks")] pub Time, pub Amounts);
 
 /// The resources for opportunistic jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OpportunisticLine {
-    /// The preemption lead time, in ticks.
-    pub lead: i64,
+    /// The preemption lead time.
+    #[serde(with = "ticks")]
+    pub lead: Span,
     /// The resources of the machine.
     pub machine: Amounts,
 }
@@ -93,10 +112,12 @@ pub struct OpportunisticLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct RoundLine {
-    /// The instant, in ticks.
-    pub at: i64,
-    /// The wall time at which the round was played, in microseconds since 1970.
-    pub wall: i64,
+    /// The instant.
+    #[serde(with = "ticks")]
+    pub at: Time,
+    /// The wall time at which the round was played.
+    #[serde(with = "microsecond::required")]
+    pub wall: Timestamp,
     /// Jobs that ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<EndedLine>,
@@ -148,12 +169,12 @@ enum HowLine {
 pub struct AmendedLine {
     /// The job.
     pub job: i64,
-    /// The new estimate, in ticks, if it changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<i64>,
-    /// The new earliest start, in ticks, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begin: Option<i64>,
+    /// The new estimate, if it changed.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub estimate: Option<Span>,
+    /// The new earliest start, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub begin: Option<Time>,
     /// The whole new request, if more than that changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<SavedRequest>>,
@@ -171,20 +192,24 @@ pub enum EffectLine {
         job: i64,
         #[serde(with = "ReasonLine")]
         reason: StartReason,
-        planned: i64,
+        #[serde(with = "ticks")]
+        planned: Span,
     },
     Promised {
         job: i64,
-        latest: i64,
+        #[serde(with = "ticks")]
+        latest: Time,
     },
     Broken {
         job: i64,
-        latest: i64,
+        #[serde(with = "ticks")]
+        latest: Time,
         why: SavedBreachCause,
     },
     Planned {
         job: i64,
-        start: i64,
+        #[serde(with = "ticks")]
+        start: Time,
     },
     Suspended {
         job: i64,
@@ -207,7 +232,8 @@ pub enum EffectLine {
     },
     EndMoved {
         job: i64,
-        end: i64,
+        #[serde(with = "ticks")]
+        end: Time,
     },
     Requeued {
         job: i64,
@@ -245,8 +271,8 @@ enum RefusalLine {
 }
 
 impl JournalLine {
-    /// Returns the wall time of the line, in microseconds since 1970, if it has one.
-    pub fn wall(&self) -> Option<i64> {
+    /// Returns the wall time of the line, if it has one.
+    pub fn wall(&self) -> Option<Timestamp> {
         match self {
             JournalLine::Began { wall, .. } | JournalLine::Recovered { wall } => Some(*wall),
             JournalLine::Round(round) => Some(round.wall),
@@ -256,11 +282,11 @@ impl JournalLine {
     }
 
     /// Returns the line of a daemon that begins with a setup.
-    pub fn began(at: Time, wall: i64, setup: &Setup) -> JournalLine {
+    pub fn began(at: Time, wall: Timestamp, setup: &Setup) -> JournalLine {
         let queues = setup.queues.iter().map(QueueLine::new).collect();
         JournalLine::Began {
             opportunistic: setup.opportunistic.map(OpportunisticLine::new),
-            at: at.ticks(),
+            at,
             wall,
             version: env!("CARGO_PKG_VERSION").into(),
             queues,
@@ -272,28 +298,26 @@ impl QueueLine {
     /// Returns the line of a queue.
     pub fn new(queue: &Queue) -> QueueLine {
         let pool = queue.steps();
-        let first = pool.first().map_or(0, |(at, _)| *at);
-        let again = queue.pool.repeats().then(|| first.saturating_add(queue.pool.period().ticks()));
+        let first = pool.first().map_or(Time::ZERO, |step| step.0);
+        let again = queue.pool.repeats().then(|| first + queue.pool.period());
         let once = queue.pool.exceptions().iter();
-        let once = once.map(|once| (once.from.ticks(), once.to.ticks(), amounts(&once.amount))).collect();
+        let once = once.map(|once| PoolException(once.from, once.to, amounts(&once.amount))).collect();
         QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once }
     }
 
     /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
     pub fn calendar(&self) -> Option<Calendar> {
-        let [(first, constant), ..] = self.pool[..] else { return None };
-        let step = |(at, of): &(i64, Amounts)| (Span::from_ticks(at - first), resources(*of));
+        let [PoolStep(first, constant), ..] = self.pool[..] else { return None };
+        let step = |step: &PoolStep| (step.0 - first, resources(step.1));
         let steps = || self.pool.iter().map(step).collect();
         let regular = match self.again {
-            Some(again) => {
-                Calendar::repeating(Time::from_ticks(first), Span::from_ticks(again - first), steps())?
-            }
+            Some(again) => Calendar::repeating(first, again - first, steps())?,
             None => Calendar::constant(resources(constant)),
         };
-        let once = |(from, to, amount): &(i64, i64, Amounts)| Exception {
-            from: Time::from_ticks(*from),
-            to: Time::from_ticks(*to),
-            amount: resources(*amount),
+        let once = |&PoolException(from, to, amount): &PoolException| Exception {
+            from,
+            to,
+            amount: resources(amount),
         };
         regular.with_exceptions(self.once.iter().map(once).collect())
     }
@@ -306,25 +330,25 @@ impl QueueLine {
 
 impl OpportunisticLine {
     pub(crate) fn new(config: OpportunisticConfig) -> OpportunisticLine {
-        OpportunisticLine { lead: config.lead.ticks(), machine: amounts(&config.machine) }
+        OpportunisticLine { lead: config.lead, machine: amounts(&config.machine) }
     }
 }
 
 impl From<OpportunisticLine> for OpportunisticConfig {
     fn from(line: OpportunisticLine) -> OpportunisticConfig {
-        OpportunisticConfig { lead: Span::from_ticks(line.lead), machine: resources(line.machine) }
+        OpportunisticConfig { lead: line.lead, machine: resources(line.machine) }
     }
 }
 
 impl RoundLine {
     /// Returns the line of a round before it is played. `number` maps handles to job numbers.
-    pub fn new(at: Time, wall: i64, round: &Round, number: impl Fn(JobId) -> i64) -> RoundLine {
+    pub fn new(at: Time, wall: Timestamp, round: &Round, number: impl Fn(JobId) -> i64) -> RoundLine {
         let capacity = match &round.fault {
             Some(Fault::Capacity { queue, capacity }) => Some((*queue, amounts(capacity))),
             _ => None,
         };
         RoundLine {
-            at: at.ticks(),
+            at,
             wall,
             ended: round
                 .ended
@@ -353,16 +377,16 @@ impl AmendedLine {
             (Some(request), _) => {
                 Change::Request { request: Box::new(request.request()), keeps_promise: self.keeps_promise }
             }
-            (None, Some(estimate)) => Change::Estimate(Span::from_ticks(estimate)),
-            (None, None) => Change::Begin(self.begin.map(Time::from_ticks)),
+            (None, Some(estimate)) => Change::Estimate(estimate),
+            (None, None) => Change::Begin(self.begin),
         }
     }
 
     fn new(amendment: &Amendment, job: i64) -> AmendedLine {
         let line = AmendedLine { job, ..AmendedLine::default() };
         match &amendment.change {
-            Change::Estimate(estimate) => AmendedLine { estimate: Some(estimate.ticks()), ..line },
-            Change::Begin(begin) => AmendedLine { begin: begin.map(Time::ticks), ..line },
+            Change::Estimate(estimate) => AmendedLine { estimate: Some(*estimate), ..line },
+            Change::Begin(begin) => AmendedLine { begin: *begin, ..line },
             Change::Request { request, keeps_promise } => {
                 let request = Some(Box::new(SavedRequest::new(request)));
                 AmendedLine { request, keeps_promise: *keeps_promise, ..line }
@@ -375,21 +399,19 @@ impl EffectLine {
     /// Returns the line of an effect on a job.
     pub fn new(effect: &Effect, job: i64) -> EffectLine {
         match *effect {
-            Effect::Started { reason, planned, .. } => {
-                EffectLine::Started { job, reason, planned: planned.ticks() }
-            }
-            Effect::Promised { latest, .. } => EffectLine::Promised { job, latest: latest.ticks() },
+            Effect::Started { reason, planned, .. } => EffectLine::Started { job, reason, planned },
+            Effect::Promised { latest, .. } => EffectLine::Promised { job, latest },
             Effect::PromiseBroken { latest, why, .. } => {
-                EffectLine::Broken { job, latest: latest.ticks(), why: SavedBreachCause(why) }
+                EffectLine::Broken { job, latest, why: SavedBreachCause(why) }
             }
-            Effect::Planned { start, .. } => EffectLine::Planned { job, start: start.ticks() },
+            Effect::Planned { start, .. } => EffectLine::Planned { job, start },
             Effect::Suspended { .. } => EffectLine::Suspended { job },
             Effect::SwappedOut { .. } => EffectLine::Vacated { job },
             Effect::Resumed { .. } => EffectLine::Resumed { job },
             Effect::Resized { procs, .. } => EffectLine::Resized { job, procs: procs.get() },
             Effect::Moved { .. } => EffectLine::Moved { job },
             Effect::PaceChanged { .. } => EffectLine::Paced { job },
-            Effect::EndMoved { end, .. } => EffectLine::EndMoved { job, end: end.ticks() },
+            Effect::EndMoved { end, .. } => EffectLine::EndMoved { job, end },
             Effect::Requeued { .. } => EffectLine::Requeued { job },
             Effect::OpportunisticProcs { procs, .. } => EffectLine::Opportunistic { job, procs: procs.get() },
             Effect::Refused { why, .. } => EffectLine::Refused { job, why },

@@ -14,10 +14,14 @@ pub(crate) mod retry;
 
 use std::ops::ControlFlow;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 pub use checkpoint::{CheckpointLine, QueueCheckpoint};
-pub use line::{AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLine, QueueLine, RoundLine};
+pub use line::{
+    AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLine, PoolException, PoolStep, QueueLine,
+    RoundLine,
+};
 
 /// Durable storage of jobs, journal lines and named values.
 ///
@@ -87,12 +91,12 @@ pub trait Journal {
     /// As [`commit`](Journal::commit).
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError>;
 
-    /// Removes the lines of the oldest sealed segment if it was sealed before this wall time, in microseconds since 1970.
-    /// Returns whether the next one was, too.
+    /// Removes the lines of the oldest sealed segment if it was sealed before this wall time. Returns
+    /// whether the next one was, too.
     ///
     /// # Errors
     /// As [`commit`](Journal::commit).
-    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError>;
+    fn forget_segment(&mut self, before: Timestamp) -> Result<bool, JournalError>;
 }
 
 /// The finished jobs in a journal, for readers.
@@ -183,8 +187,8 @@ impl JournalBatch {
 pub struct Checkpoint {
     /// The [`CheckpointLine`], as JSON.
     pub line: String,
-    /// The wall time, in microseconds since 1970.
-    pub wall: i64,
+    /// The wall time.
+    pub wall: Timestamp,
 }
 
 /// A search among the finished jobs.

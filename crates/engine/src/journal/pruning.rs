@@ -4,10 +4,14 @@
 //! before the *limit*, and segments of lines that were sealed before it. The limit follows the wall time minus `keep-history`, but it advances at most
 //! twice as far as daemons ran. So a clock that is years ahead for a moment costs that moment.
 
+use jiff::Timestamp;
 use miserly_api::model::Phase;
 use miserly_core::{Span, Time};
 
-use crate::{Action, Attempt, Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record};
+use crate::{
+    Action, Attempt, Engine, EngineError, JobState, Journal, JournalError, Launcher, Now, Record, wall_after,
+    wall_span,
+};
 
 /// The maximum number of jobs that one batch examines, so that requests do not wait for long.
 const LIMIT: u32 = 500;
@@ -68,28 +72,28 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Advances the limit towards the wall time minus `keep`, by twice the time that this daemon ran since it last did so.
     fn advance_limit(&mut self, now: Now, keep: Span) {
-        let target = now.wall.as_microsecond().saturating_sub(keep.ticks());
-        let lived = (now.ticks - self.pruning.counted).ticks().max(0);
+        let target = wall_after(now.wall, Span::ZERO - keep);
+        let lived = (now.ticks - self.pruning.counted).max(Span::ZERO);
         let before = self.values.pruned_before().or_else(|| self.first_end()).unwrap_or(target);
-        let limit = target.min(before.saturating_add(lived.saturating_mul(2)));
+        let limit = target.min(wall_after(before, lived + lived));
         if self.values.prune_before(limit) {
             self.batch.touch_values();
         }
     }
 
-    /// Returns the end of the stored job with the lowest number, in microseconds since 1970.
-    fn first_end(&self) -> Option<i64> {
+    /// Returns the end of the stored job with the lowest number.
+    fn first_end(&self) -> Option<Timestamp> {
         let first = self.journal.ended_from(i64::MIN, 1).ok()?.pop()?;
         Record::read(&first).ok()?.end()
     }
 
     /// Prunes one batch of jobs, and after the last job one segment. Returns where to continue, if there may be more.
     fn prune_from(&mut self, now: Now, from: i64) -> Result<Option<i64>, JournalError> {
-        let before = self.values.pruned_before().unwrap_or(i64::MIN);
+        let before = self.values.pruned_before().unwrap_or(Timestamp::MIN);
         let rows = self.journal.ended_from(from, LIMIT)?;
         // Records that this version cannot read are kept.
         let records = rows.iter().filter_map(|row| Record::read(row).ok());
-        let mut last = i64::MIN;
+        let mut last = Timestamp::MIN;
         let old: Vec<Record> = records.filter(|record| record.end_now(now, &mut last) < before).collect();
         self.journal.forget(&old.iter().map(|record| record.number).collect::<Vec<_>>())?;
         for record in &old {
@@ -106,34 +110,32 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 }
 
 impl Record {
-    /// Returns the end of a finished job by the present offset of the clocks, in microseconds since 1970.
+    /// Returns the end of a finished job by the present offset of the clocks.
     ///
     /// The time of day may have been wrong at the end, and the ticks were not. A job that never started has no ticks: it
     /// counts as no older than `last`, the end of the job before it, which is replaced.
-    fn end_now(&self, now: Now, last: &mut i64) -> i64 {
-        let wall = self.end().unwrap_or(i64::MAX);
-        let start_now = self.started.map(|at| now.wall_at(at).as_microsecond());
+    fn end_now(&self, now: Now, last: &mut Timestamp) -> Timestamp {
+        let wall = self.end().unwrap_or(Timestamp::MAX);
+        let start_now = self.started.map(|at| now.wall_at(at));
         let start = match &self.state {
             JobState::Finished(phase) => match &**phase {
-                Phase::Done { start, .. } | Phase::Killed { start: Some(start), .. } => {
-                    Some(start.as_microsecond())
-                }
+                Phase::Done { start, .. } | Phase::Killed { start: Some(start), .. } => Some(*start),
                 _ => None,
             },
             _ => None,
         };
         *last = match (start_now, start) {
-            (Some(now), Some(start)) => now.saturating_add(wall.saturating_sub(start)),
+            (Some(now), Some(start)) => wall_after(now, wall_span(start, wall)),
             (Some(now), None) => wall.max(now),
             (None, _) => wall.max(*last),
         };
         *last
     }
 
-    /// Returns the end of a finished job by the clock of its end, in microseconds since 1970.
-    fn end(&self) -> Option<i64> {
+    /// Returns the end of a finished job by the clock of its end.
+    fn end(&self) -> Option<Timestamp> {
         match &self.state {
-            JobState::Finished(phase) => phase.ended().map(jiff::Timestamp::as_microsecond),
+            JobState::Finished(phase) => phase.ended(),
             JobState::Held | JobState::Deferred | JobState::Queued => None,
         }
     }

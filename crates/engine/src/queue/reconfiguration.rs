@@ -56,7 +56,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         // The start of a daemon may have left some steps.
         self.dependencies.set_settled(false);
         self.batch.has_setup = true;
-        let began = JournalLine::began(now.ticks, now.wall.as_microsecond(), &self.setup);
+        let began = JournalLine::began(now.ticks, now.wall, &self.setup);
         self.batch.line(&began);
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use miserly_api::model::{self, Problem, ProblemCode, ReservedTime};
 use miserly_core::{Calendar, Exception, Kind, Resources, Time};
 use miserly_policies::PolicySpec;
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use crate::request::problems::refused_field;
@@ -25,8 +26,8 @@ pub struct Reservation {
     pub(crate) of: String,
     /// The resources.
     pub(crate) amount: Amounts,
-    /// The times, in ticks: each from its beginning until before its end.
-    pub(crate) times: Vec<(i64, i64)>,
+    /// The times.
+    pub(crate) times: Vec<Period>,
     /// The users.
     pub(crate) users: QueueUsers,
     /// The policy, in its written form.
@@ -34,6 +35,10 @@ pub struct Reservation {
     /// The operator who made it, by number.
     pub(crate) by: u32,
 }
+
+/// A time of a reservation, from its beginning until before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Period(#[serde(with = "ticks")] Time, #[serde(with = "ticks")] Time);
 
 impl Reservation {
     /// Returns the reservation for a request of an operator.
@@ -76,7 +81,7 @@ impl Reservation {
 
     /// Returns the times.
     pub(crate) fn times(&self) -> impl Iterator<Item = (Time, Time)> + '_ {
-        self.times.iter().map(|(from, to)| (Time::from_ticks(*from), Time::from_ticks(*to)))
+        self.times.iter().map(|time| (time.0, time.1))
     }
 
     /// Returns the end of its last time.
@@ -215,20 +220,20 @@ fn amount(of: &Queue, granule: u64, written: &model::Reservation) -> Result<Reso
     Ok(Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, written.gpus))
 }
 
-/// Returns the times of a request in ticks. A beginning in the past is now.
-fn times(now: Now, written: &[ReservedTime]) -> Result<Vec<(i64, i64)>, Problem> {
+/// Returns the times of a request. A beginning in the past is now.
+fn times(now: Now, written: &[ReservedTime]) -> Result<Vec<Period>, Problem> {
     if !(1..=model::Reservation::TIMES_MOST).contains(&written.len()) {
         let message = format!("times: 1 to {} of them", model::Reservation::TIMES_MOST);
         return Err(Problem::with_field("times", message));
     }
-    let ticks = |time: &ReservedTime| (now.ticks_at(time.from).max(now.ticks), now.ticks_at(time.to));
-    let times: Vec<(Time, Time)> = written.iter().map(ticks).collect();
-    let forward = times.iter().all(|(from, to)| from < to);
-    if !forward || !times.is_sorted_by(|(_, to), (next, _)| to <= next) {
+    let period = |time: &ReservedTime| Period(now.ticks_at(time.from).max(now.ticks), now.ticks_at(time.to));
+    let times: Vec<Period> = written.iter().map(period).collect();
+    let forward = times.iter().all(|Period(from, to)| from < to);
+    if !forward || !times.is_sorted_by(|Period(_, to), Period(next, _)| to <= next) {
         let message = "times: each ends after now and after its beginning, and before the next one begins";
         return Err(Problem::with_field("times", message));
     }
-    Ok(times.into_iter().map(|(from, to)| (from.ticks(), to.ticks())).collect())
+    Ok(times)
 }
 
 /// Returns the users of a request.

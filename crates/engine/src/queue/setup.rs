@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::queue::guarded_policy::GuardedPolicy;
 use crate::queue::saved_queue::{SavedQueue, opportunistic};
-use crate::{Amounts, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources};
+use crate::{
+    Amounts, PoolStep, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources,
+};
 
 /// The machine and its queues, from the configuration; and as stored, with the promises of its jobs under it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -68,7 +70,7 @@ pub struct QueueState {
     /// The processors of its own, by number, if its policy chooses processors.
     pub own: Option<Vec<u32>>,
     /// The capacity of its pool over time; empty in the state of earlier versions.
-    pub pool: Vec<(i64, Amounts)>,
+    pub pool: Vec<PoolStep>,
 }
 
 impl QueueState {
@@ -127,9 +129,9 @@ impl Queue {
         pool_machine(&self.name, &self.pool)
     }
 
-    /// Returns the stored form of the pool: instants in ticks, and the amounts from then on.
-    pub(crate) fn steps(&self) -> Vec<(i64, Amounts)> {
-        self.pool.steps().map(|(at, amount)| (at.ticks(), amounts(&amount))).collect()
+    /// Returns the stored form of the pool.
+    pub(crate) fn steps(&self) -> Vec<PoolStep> {
+        self.pool.steps().map(|(at, amount)| PoolStep(at, amounts(&amount))).collect()
     }
 
     /// Returns whether its policy heeds earliest starts and deadlines.

@@ -155,7 +155,7 @@ impl Journal for MemoryJournal {
         if let Some(Checkpoint { line, wall }) = batch.checkpoint {
             let sealed: usize = contents.segments.iter().map(|(lines, _)| lines).sum();
             let lines = contents.lines.len() - sealed;
-            contents.segments.push((lines, wall));
+            contents.segments.push((lines, wall.as_microsecond()));
             contents.lines.push(line);
         }
         contents.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
@@ -170,7 +170,8 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError> {
+    fn forget_segment(&mut self, before: Timestamp) -> Result<bool, JournalError> {
+        let before = before.as_microsecond();
         let mut contents = self.0.borrow_mut();
         let Some((lines, _)) = contents.segments.first().copied().filter(|(_, wall)| *wall < before) else {
             return Ok(false);

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jiff::Timestamp;
 use miserly_core::{JobNumber, Time};
 use miserly_engine::{CheckpointLine, JournalLine, QueueLine};
 use miserly_policies::PolicySpec;
@@ -34,8 +35,8 @@ pub(super) struct QueueShadow {
 pub(super) struct Progress {
     /// The policy on the machine.
     pub(super) real_policy: Option<String>,
-    /// The instant that it has reached, in microseconds since 1970.
-    pub(super) until: Option<i64>,
+    /// The instant that it has reached.
+    pub(super) until: Option<Timestamp>,
     /// The rounds with events that it has not reached.
     pub(super) behind: u64,
     /// The job that it waits for.
@@ -77,7 +78,7 @@ impl QueueShadow {
         let following = self.following.as_ref();
         Progress {
             real_policy: following.map(|following| following.real.policy.clone()),
-            until: following.map(|following| following.wall(following.shadow.now())),
+            until: following.map(Following::wall),
             behind: following.map_or(0, |following| following.shadow.behind() as u64),
             waits_for: following.and_then(|following| following.shadow.waits_for()),
             problem: self.problem.clone(),

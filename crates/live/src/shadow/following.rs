@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{EndHow, Entry, JobId, JobNumber, Ledger, Procs, State, Time, join_words, split_words};
 use miserly_engine::{
     Amounts, CheckpointLine, EffectLine, QueueCheckpoint, QueueLine, RoundLine, SavedEntry, SavedLedgerState,
-    amounts, resources,
+    amounts, resources, wall_after,
 };
 use miserly_policies::PolicySpec;
+use miserly_saved::ticks;
 use miserly_sim::{Instance, RealEnd, RealJob, RealRound, Shadow, ShadowEvent, ShadowOutcome, ShadowState};
 use serde::{Deserialize, Serialize};
 
-use super::row::Row;
+use super::row::{Row, wall};
 
 /// What a shadow has while it follows.
 pub(super) struct Following {
@@ -21,8 +24,8 @@ pub(super) struct Following {
     pub(super) position: u32,
     /// The lines with events that the shadow has not reached, each with the position of the queue there.
     pub(super) ahead: VecDeque<(i64, u32)>,
-    /// Microseconds since 1970 at the instant 0.
-    pub(super) offset: i64,
+    /// The wall time of the instant 0.
+    pub(super) offset: Timestamp,
     pub(super) latest: BTreeMap<JobNumber, Instance>,
     pub(super) rows: BTreeMap<Instance, Row>,
 }
@@ -32,8 +35,10 @@ pub(super) struct Following {
 pub(super) struct Saved {
     /// The line with which it goes on.
     next: i64,
-    now: i64,
-    offset: i64,
+    #[serde(with = "ticks")]
+    now: Time,
+    #[serde(with = "microsecond::required")]
+    offset: Timestamp,
     /// The position of the queue at that line.
     position: u32,
     real: QueueLine,
@@ -53,11 +58,13 @@ struct SavedJob {
     /// Processor-ticks, in two words.
     done: [u64; 2],
     procs: u64,
-    since: i64,
+    #[serde(with = "ticks")]
+    since: Time,
     /// Whether it ended.
     ended: bool,
     /// The instant at which it was withdrawn.
-    withdrawn: Option<i64>,
+    #[serde(default, with = "ticks::optional")]
+    withdrawn: Option<Time>,
 }
 
 impl Following {
@@ -68,14 +75,14 @@ impl Following {
         position: u32,
         policy: &PolicySpec,
     ) -> Option<Following> {
-        let now = Time::from_ticks(checkpoint.at);
+        let now = checkpoint.at;
         let entries: Vec<Entry> =
             queue.jobs.iter().map(|saved| Shadow::without_plans(saved.entry(), now)).collect();
         let suspended = |entry: &Entry| matches!(entry.state, State::Suspended { .. });
         if queue.stopped || entries.iter().any(suspended) {
             return None;
         }
-        let offset = checkpoint.wall - checkpoint.at;
+        let offset = wall_after(checkpoint.wall, Time::ZERO - checkpoint.at);
         let ledger = ledger(queue, entries)?;
         let built = policy.build(ledger.machine(), 0).ok()?;
         let (mut rows, mut latest) = (BTreeMap::new(), BTreeMap::new());
@@ -105,20 +112,20 @@ impl Following {
         let ledger = ledger(&saved.queue, entries)?.with_state(saved.queue.state.state());
         let built = policy.build(ledger.machine(), 0).ok()?;
         let job = |job: &SavedJob| {
-            let withdrawn = job.withdrawn.map(|at| RealEnd::Withdrawn(Time::from_ticks(at)));
+            let withdrawn = job.withdrawn.map(RealEnd::Withdrawn);
             let ended = job.ended.then_some(RealEnd::Ended(EndHow::Done));
             let real = RealJob {
                 number: job.number,
                 done: join_words(job.done),
                 procs: Procs::new(job.procs),
-                since: Time::from_ticks(job.since),
+                since: job.since,
                 end: withdrawn.or(ended),
             };
             (job.admitted, (Instance(job.instance), real))
         };
         let state = ShadowState {
-            now: Time::from_ticks(saved.now),
-            wake: saved.queue.wake.map(Time::from_ticks),
+            now: saved.now,
+            wake: saved.queue.wake,
             ledger,
             submissions: saved.submissions,
             jobs: saved.jobs.iter().map(job).collect(),
@@ -153,10 +160,10 @@ impl Following {
             number: real.number,
             done: split_words(real.done),
             procs: real.procs.get(),
-            since: real.since.ticks(),
+            since: real.since,
             ended: matches!(real.end, Some(RealEnd::Ended(_))),
             withdrawn: match real.end {
-                Some(RealEnd::Withdrawn(at)) => Some(at.ticks()),
+                Some(RealEnd::Withdrawn(at)) => Some(at),
                 _ => None,
             },
         };
@@ -165,7 +172,7 @@ impl Following {
         let reached = self.rows.iter().filter(|(instance, _)| instance.0 < state.submissions);
         Saved {
             next,
-            now: state.now.ticks(),
+            now: state.now,
             offset: self.offset,
             position,
             real: self.real.clone(),
@@ -175,7 +182,7 @@ impl Following {
                 stopped: false,
                 capacity: self.lost_capacity(ledger),
                 state: SavedLedgerState::new(&ledger.state()),
-                wake: state.wake.map(Time::ticks),
+                wake: state.wake,
                 jobs: inside.map(|job| SavedEntry::new(ledger.entry(job))).collect(),
             },
             jobs: state.jobs.iter().map(job).collect(),
@@ -189,14 +196,15 @@ impl Following {
         (self.real.machine()?.capacity() != capacity).then(|| amounts(&capacity))
     }
 
-    pub(super) fn wall(&self, at: Time) -> i64 {
-        at.ticks().saturating_add(self.offset)
+    /// Returns the wall time of the shadow's present.
+    pub(super) fn wall(&self) -> Timestamp {
+        wall(self.offset, self.shadow.now())
     }
 
     /// Takes in a round.
     pub(super) fn observe(&mut self, line: i64, round: &RoundLine, changed: &mut Vec<Row>) {
-        let at = Time::from_ticks(round.at);
-        self.offset = round.wall - round.at;
+        let at = round.at;
+        self.offset = wall_after(round.wall, Time::ZERO - at);
         let real = self.real_round(round);
         let submitted: Vec<Row> =
             real.submitted.iter().map(|request| Row::new(request, at, self.offset)).collect();
@@ -213,7 +221,7 @@ impl Following {
             let Some(instance) = self.latest.remove(&number) else { continue };
             let runtime = self.shadow.real(instance);
             if let Some(row) = self.rows.get_mut(&instance) {
-                row.runtime = runtime.map(|real| real.runtime(Procs::new(row.procs)).ticks());
+                row.runtime = runtime.map(|real| real.runtime(Procs::new(row.procs)));
                 row.gone = row.start.is_none();
                 touched.insert(instance);
             }
@@ -290,7 +298,6 @@ impl Following {
 
     /// Returns what a round says about the queue.
     pub(super) fn real_round(&self, round: &RoundLine) -> RealRound {
-        let at = Time::from_ticks(round.at);
         let refused: BTreeSet<JobNumber> = round
             .effects
             .iter()
@@ -307,7 +314,7 @@ impl Following {
         let withdrawn = withdrawn.collect();
         let capacity = round.capacity.filter(|(queue, _)| *queue == self.position);
         let mut real = RealRound {
-            at,
+            at: round.at,
             ended: round.ended.iter().map(|ended| (ended.job, ended.how)).collect(),
             withdrawn,
             amended: round.amended.iter().map(|line| (line.job, line.change())).collect(),

@@ -108,10 +108,9 @@ fn stored_view(
     let zone = TimeZone::system();
     let mut summed = Summed::default();
     if let Some(until) = progress.until {
-        let since = since.map_or(i64::MIN, Timestamp::as_microsecond);
+        let since = since.unwrap_or(Timestamp::MIN);
         store.jobs(&queue, since, &mut |row| summed.add(&row.compared(), until, &zone))?;
     }
-    let began = Timestamp::from_microsecond(began).unwrap_or_default();
     Ok(summed.view(queue, policy, began, progress, &users::name))
 }
 
@@ -195,7 +194,7 @@ impl Follower {
         while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             let begin = BootTime::now();
             let now = clock.read();
-            self.follow_plan(now.wall.as_microsecond());
+            self.follow_plan(now.wall);
             let snapshot = snapshots.latest();
             self.unread |= seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, &snapshot));
             seen = Some(snapshot);
@@ -208,7 +207,7 @@ impl Follower {
     }
 
     /// Begins, changes and drops shadows by the configuration.
-    fn follow_plan(&mut self, now: i64) {
+    fn follow_plan(&mut self, now: Timestamp) {
         let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if plan == self.planned {
             return;
@@ -356,7 +355,7 @@ pub fn of_journal(
     let history = History::open(folder)?;
     let first = history.segments()?.first().map_or(1, |segment| segment.first);
     let mut queues: BTreeMap<String, Whole> = BTreeMap::new();
-    let (mut began, mut all): (Option<i64>, Vec<String>) = (None, vec![]);
+    let (mut began, mut all): (Option<Timestamp>, Vec<String>) = (None, vec![]);
     history.journal(first, &mut |line| {
         if let Ok(JournalLine::Checkpoint(checkpoint)) = serde_json::from_str::<JournalLine>(&line.body) {
             began = began.or(Some(checkpoint.wall));
@@ -381,15 +380,14 @@ pub fn of_journal(
         return Err(ShadowError::UnknownQueue(queue.to_owned(), all.join(", ")));
     }
     let zone = TimeZone::system();
-    let since = since.map_or(i64::MIN, Timestamp::as_microsecond);
-    let began = Timestamp::from_microsecond(began.unwrap_or(0)).unwrap_or_default();
+    let since = since.unwrap_or(Timestamp::MIN);
     let view = |(name, Whole { shadow, rows }): (String, Whole)| {
         let progress = shadow.progress();
         let mut summed = Summed::default();
         for row in rows.values().filter(|row| row.submitted >= since) {
-            summed.add(&row.compared(), progress.until.unwrap_or(i64::MIN), &zone);
+            summed.add(&row.compared(), progress.until.unwrap_or(Timestamp::MIN), &zone);
         }
-        summed.view(name, policy.to_string(), began, progress, &users::name)
+        summed.view(name, policy.to_string(), began.unwrap_or_default(), progress, &users::name)
     };
     Ok(ShadowReport { shadows: queues.into_iter().map(view).collect() })
 }
@@ -398,7 +396,7 @@ pub fn of_journal(
 struct Whole {
     shadow: QueueShadow,
     /// The jobs, by submission and number.
-    rows: BTreeMap<(i64, JobNumber), Row>,
+    rows: BTreeMap<(Timestamp, JobNumber), Row>,
 }
 
 impl Whole {

@@ -5,32 +5,34 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::model::{ShadowGroup, ShadowReport, ShadowView};
+use miserly_core::Span;
+use miserly_engine::wall_span;
 use miserly_forecast::SizeClass;
 
 use super::follow::Progress;
 use crate::users;
 
-/// The runtime below which a slowdown does not count shorter jobs as longer waits, in microseconds.
-const LEAST_RUNTIME: i64 = 10_000_000;
+/// The runtime below which a slowdown does not count shorter jobs as longer waits.
+const LEAST_RUNTIME: Span = Span::from_ticks(10_000_000);
 
-/// The difference from which two starts count as different, in microseconds.
-const DIFFERENT: i64 = 1_000_000;
+/// The difference from which two starts count as different.
+const DIFFERENT: Span = Span::from_ticks(1_000_000);
 
-/// A job on a machine and in a shadow. Instants are in microseconds since 1970.
+/// A job on a machine and in a shadow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ComparedJob {
     /// The submission.
-    pub submitted: i64,
+    pub submitted: Timestamp,
     /// The user.
     pub uid: u32,
     /// The processors.
     pub procs: u64,
     /// The start on the machine, if it has started.
-    pub start: Option<i64>,
+    pub start: Option<Timestamp>,
     /// The start in the shadow, if it has started.
-    pub shadow_start: Option<i64>,
-    /// The runtime, in microseconds, if it is known.
-    pub runtime: Option<i64>,
+    pub shadow_start: Option<Timestamp>,
+    /// The runtime, if it is known.
+    pub runtime: Option<Span>,
     /// Whether the shadow's policy refused it.
     pub refused: bool,
 }
@@ -44,11 +46,10 @@ pub fn of_jobs(
 ) -> ShadowView {
     let mut sums = Summed::default();
     let zone = TimeZone::system();
-    let end = until.as_microsecond();
     for job in jobs {
-        sums.add(&job, end, &zone);
+        sums.add(&job, until, &zone);
     }
-    let progress = Progress { real_policy: Some(real_policy), until: Some(end), ..Progress::default() };
+    let progress = Progress { real_policy: Some(real_policy), until: Some(until), ..Progress::default() };
     sums.view(queue, policy, since, progress, &users::name)
 }
 
@@ -78,9 +79,8 @@ struct Sum {
 
 impl Summed {
     /// Adds a job of a shadow that has reached an instant.
-    pub(super) fn add(&mut self, job: &ComparedJob, until: i64, zone: &TimeZone) {
-        let day =
-            Timestamp::from_microsecond(job.submitted).unwrap_or_default().to_zoned(zone.clone()).date();
+    pub(super) fn add(&mut self, job: &ComparedJob, until: Timestamp, zone: &TimeZone) {
+        let day = job.submitted.to_zoned(zone.clone()).date();
         let size = SizeClass::new(job.procs);
         let day = self.days.entry(day).or_default();
         let (user, size) = (self.users.entry(job.uid).or_default(), self.sizes.entry(size).or_default());
@@ -98,14 +98,13 @@ impl Summed {
         progress: Progress,
         user: &dyn Fn(u32) -> String,
     ) -> ShadowView {
-        let instant = |micros| Timestamp::from_microsecond(micros).ok();
         let users = self.users.iter().map(|(uid, sum)| (Some(*uid), sum.group(user(*uid))));
         ShadowView {
             queue,
             policy,
             real_policy: progress.real_policy,
             since,
-            until: progress.until.and_then(instant),
+            until: progress.until,
             behind: progress.behind,
             waits_for: progress.waits_for,
             problem: progress.problem,
@@ -118,7 +117,7 @@ impl Summed {
 }
 
 impl Sum {
-    fn add(&mut self, job: &ComparedJob, until: i64) {
+    fn add(&mut self, job: &ComparedJob, until: Timestamp) {
         // The machine is ahead of the shadow. What the shadow has not reached is not compared.
         let start = job.start.filter(|start| *start <= until);
         if job.refused {
@@ -132,16 +131,16 @@ impl Sum {
             (None, None) => return,
         };
         self.jobs += 1;
-        let waits = [start, shadow].map(|start| start.saturating_sub(job.submitted).max(0));
+        let waits = [start, shadow].map(|start| wall_span(job.submitted, start).max(Span::ZERO));
         for (sum, wait) in self.waits.iter_mut().zip(waits) {
-            *sum += i128::from(wait);
+            *sum += i128::from(wait.ticks());
         }
-        self.earlier += u64::from(start - shadow >= DIFFERENT);
-        self.later += u64::from(shadow - start >= DIFFERENT);
+        self.earlier += u64::from(wall_span(shadow, start) >= DIFFERENT);
+        self.later += u64::from(wall_span(start, shadow) >= DIFFERENT);
         if let Some(runtime) = job.runtime {
             self.measured += 1;
             for (sum, wait) in self.slowdowns.iter_mut().zip(waits) {
-                let slowdown = seconds(wait.saturating_add(runtime)) / seconds(runtime.max(LEAST_RUNTIME));
+                let slowdown = (wait + runtime).as_secs_f64() / runtime.max(LEAST_RUNTIME).as_secs_f64();
                 *sum += slowdown.max(1.0);
             }
         }
@@ -168,11 +167,6 @@ impl Sum {
             refused: self.refused,
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a duration for a quotient")]
-fn seconds(micros: i64) -> f64 {
-    micros as f64 / 1e6
 }
 
 /// Removes what a user may not see: the rows of others.

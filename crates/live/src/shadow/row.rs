@@ -1,33 +1,42 @@
 //! A job of a queue and of its shadow.
 
-use miserly_core::{JobNumber, Request, Time};
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
+use miserly_core::{JobNumber, Request, Span, Time};
+use miserly_engine::wall_after;
+use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use super::report::ComparedJob;
 
-/// A job of the queue and of its shadow. Instants are in microseconds since 1970.
+/// A job of the queue and of its shadow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Row {
     /// The number of the job.
     pub(super) number: JobNumber,
     /// The submission, or the release of a held job.
-    pub(super) submitted: i64,
+    #[serde(with = "microsecond::required")]
+    pub(super) submitted: Timestamp,
     pub(super) uid: u32,
     pub(super) procs: u64,
     /// The start on the machine.
-    pub(super) start: Option<i64>,
+    #[serde(default, with = "microsecond::optional")]
+    pub(super) start: Option<Timestamp>,
     /// The start in the shadow.
-    pub(super) shadow_start: Option<i64>,
-    /// The runtime, in microseconds, if it is known.
-    pub(super) runtime: Option<i64>,
+    #[serde(default, with = "microsecond::optional")]
+    pub(super) shadow_start: Option<Timestamp>,
+    /// The runtime, if it is known.
+    #[serde(default, with = "ticks::optional")]
+    pub(super) runtime: Option<Span>,
     /// Whether the shadow's policy refused it.
     pub(super) refused: bool,
     /// Whether it ended without a start on the machine.
     pub(super) gone: bool,
     /// Whether it ran already when the shadow began, so that nothing is compared.
     pub(super) ran_before: bool,
-    /// Microseconds since 1970 at the instant 0, as of the submission. So waits are exact, however the clock is set later.
-    pub(super) offset: i64,
+    /// The wall time of the instant 0, as of the submission. So waits are exact, however the clock is set later.
+    #[serde(with = "microsecond::required")]
+    pub(super) offset: Timestamp,
 }
 
 impl Row {
@@ -47,19 +56,19 @@ impl Row {
     /// Returns a row of the database: the job, its processors, and the starts on the machine and in the shadow with the
     /// runtime.
     pub(super) fn stored(
-        (number, submitted, uid): (JobNumber, i64, u32),
+        (number, submitted, uid): (JobNumber, Timestamp, u32),
         procs: u64,
-        (start, shadow_start, runtime): (Option<i64>, Option<i64>, Option<i64>),
+        (start, shadow_start, runtime): (Option<Timestamp>, Option<Timestamp>, Option<Span>),
         refused: bool,
     ) -> Row {
-        let (gone, ran_before, offset) = (false, false, 0);
+        let (gone, ran_before, offset) = (false, false, Timestamp::UNIX_EPOCH);
         Row { number, submitted, uid, procs, start, shadow_start, runtime, refused, gone, ran_before, offset }
     }
 
-    pub(super) fn new(request: &Request, submitted: Time, offset: i64) -> Row {
+    pub(super) fn new(request: &Request, submitted: Time, offset: Timestamp) -> Row {
         Row {
             number: request.number,
-            submitted: submitted.ticks().saturating_add(offset),
+            submitted: wall(offset, submitted),
             uid: request.user.unwrap_or(u32::MAX),
             procs: request.procs().get(),
             start: None,
@@ -72,7 +81,12 @@ impl Row {
         }
     }
 
-    pub(super) fn wall(&self, at: Time) -> i64 {
-        at.ticks().saturating_add(self.offset)
+    pub(super) fn wall(&self, at: Time) -> Timestamp {
+        wall(self.offset, at)
     }
+}
+
+/// Returns the wall time of an instant. `offset` is the wall time of the instant 0.
+pub(super) fn wall(offset: Timestamp, at: Time) -> Timestamp {
+    wall_after(offset, at - Time::ZERO)
 }

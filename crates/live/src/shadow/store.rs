@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+use miserly_core::Span;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, Row as SqlRow, params};
 
 use super::follow::Progress;
@@ -24,12 +26,12 @@ const TABLES: &str = "
 /// The shadows of one state folder.
 pub(super) struct ShadowStore(Connection);
 
-/// A shadow, as it is stored. Instants are in microseconds since 1970.
+/// A shadow, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StoredShadow {
     pub(super) queue: String,
     pub(super) policy: String,
-    pub(super) since: i64,
+    pub(super) since: Timestamp,
     pub(super) progress: Progress,
 }
 
@@ -55,7 +57,7 @@ impl ShadowStore {
     }
 
     /// Returns the stored state of the shadow of a queue under a policy. That of another policy is removed with its jobs.
-    pub(super) fn begin(&mut self, queue: &str, policy: &str, now: i64) -> Result<Option<String>> {
+    pub(super) fn begin(&mut self, queue: &str, policy: &str, now: Timestamp) -> Result<Option<String>> {
         let change = self.0.transaction()?;
         let found: Option<(String, Option<String>)> = change
             .query_row("SELECT policy, state FROM shadow WHERE queue = ?", [queue], |row| {
@@ -68,7 +70,7 @@ impl ShadowStore {
                 change.execute("DELETE FROM job WHERE queue = ?", [queue])?;
                 change.execute(
                     "INSERT OR REPLACE INTO shadow (queue, policy, since) VALUES (?, ?, ?)",
-                    params![queue, policy, now],
+                    params![queue, policy, now.as_microsecond()],
                 )?;
                 None
             }
@@ -92,6 +94,7 @@ impl ShadowStore {
         state: Option<&str>,
     ) -> Result<()> {
         let Progress { real_policy, until, behind, waits_for, problem } = progress;
+        let until = until.map(Timestamp::as_microsecond);
         let change = self.0.transaction()?;
         change
             .prepare_cached(
@@ -100,7 +103,8 @@ impl ShadowStore {
             )?
             .execute(params![queue, real_policy, until, integer(*behind), waits_for, problem, state])?;
         for row in rows {
-            let key = params![queue, row.number, row.submitted];
+            let submitted = row.submitted.as_microsecond();
+            let key = params![queue, row.number, submitted];
             if row.gone {
                 let sql = "DELETE FROM job WHERE queue = ? AND number = ? AND submitted = ?";
                 change.prepare_cached(sql)?.execute(key)?;
@@ -110,12 +114,12 @@ impl ShadowStore {
                 params![
                     queue,
                     row.number,
-                    row.submitted,
+                    submitted,
                     row.uid,
                     integer(row.procs),
-                    row.start,
-                    row.shadow_start,
-                    row.runtime,
+                    row.start.map(Timestamp::as_microsecond),
+                    row.shadow_start.map(Timestamp::as_microsecond),
+                    row.runtime.map(Span::ticks),
                     row.refused
                 ],
             )?;
@@ -137,10 +141,10 @@ impl ShadowStore {
             Ok(StoredShadow {
                 queue: row.get(0)?,
                 policy: row.get(1)?,
-                since: row.get(2)?,
+                since: instant(row, 2)?.unwrap_or_default(),
                 progress: Progress {
                     real_policy: row.get(3)?,
-                    until: row.get(4)?,
+                    until: instant(row, 4)?,
                     behind: u64::try_from(row.get::<_, i64>(5)?).unwrap_or(0),
                     waits_for: row.get(6)?,
                     problem: row.get(7)?,
@@ -151,21 +155,27 @@ impl ShadowStore {
     }
 
     /// Visits the jobs of a queue that were submitted from an instant on, in the order of their submissions.
-    pub(super) fn jobs(&self, queue: &str, since: i64, visit: &mut dyn FnMut(&Row)) -> Result<()> {
+    pub(super) fn jobs(&self, queue: &str, since: Timestamp, visit: &mut dyn FnMut(&Row)) -> Result<()> {
         let sql = "SELECT number, submitted, uid, procs, start, shadow_start, runtime, refused FROM job
             WHERE queue = ? AND submitted >= ? ORDER BY submitted, number";
         let mut statement = self.0.prepare_cached(sql)?;
-        let mut rows = statement.query(params![queue, since])?;
+        let mut rows = statement.query(params![queue, since.as_microsecond()])?;
         while let Some(row) = rows.next()? {
             visit(&Row::stored(
-                (row.get(0)?, row.get(1)?, row.get(2)?),
+                (row.get(0)?, instant(row, 1)?.unwrap_or_default(), row.get(2)?),
                 u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
-                (row.get(4)?, row.get(5)?, row.get(6)?),
+                (instant(row, 4)?, instant(row, 5)?, row.get::<_, Option<i64>>(6)?.map(Span::from_ticks)),
                 row.get(7)?,
             ));
         }
         Ok(())
     }
+}
+
+/// Returns the wall time in a column with microseconds since 1970.
+fn instant(row: &SqlRow<'_>, column: usize) -> Result<Option<Timestamp>> {
+    let micros: Option<i64> = row.get(column)?;
+    Ok(micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()))
 }
 
 fn integer(value: u64) -> i64 {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use jiff::Timestamp;
 use miserly_engine::{EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
 use super::{Store, StoreError};
@@ -51,7 +52,7 @@ impl Journal for Store {
         Ok(Store::forget(self, numbers)?)
     }
 
-    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError> {
+    fn forget_segment(&mut self, before: Timestamp) -> Result<bool, JournalError> {
         Ok(Store::forget_segment(self, before)?)
     }
 }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use jiff::fmt::serde::timestamp::microsecond;
 use miserly_engine::{Checkpoint, JournalBatch};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
@@ -27,8 +29,9 @@ pub struct Segment {
     pub first: i64,
     /// The number of its last line.
     pub last: i64,
-    /// The wall time at which it was sealed, in microseconds since 1970.
-    pub sealed: i64,
+    /// The wall time at which it was sealed.
+    #[serde(with = "microsecond::required")]
+    pub sealed: Timestamp,
     #[serde(flatten)]
     pub(super) sum: TableSum,
 }
@@ -107,7 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::commit`].
-    pub fn forget_segment(&mut self, before: i64) -> Result<bool, StoreError> {
+    pub fn forget_segment(&mut self, before: Timestamp) -> Result<bool, StoreError> {
         let due: Vec<Segment> =
             self.segments().take_while(|segment| segment.sealed < before).take(2).collect();
         let Some(oldest) = due.first() else { return Ok(false) };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{EndHow, Fault, Span, State, Time};
+use miserly_core::{EndHow, Fault, State, Time};
 use miserly_engine::{CheckpointLine, EffectLine, RoundLine, resources};
 use miserly_sim::{ExternalEvents, ReplayLog, RunRecord};
 
@@ -10,16 +10,16 @@ use super::journal::Stretch;
 
 /// Returns the external events of these rounds.
 pub(super) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> ReplayLog {
-    let until = rounds.last().map_or(Time::ZERO, |round| Time::from_ticks(round.at));
+    let until = rounds.last().map_or(Time::ZERO, |round| round.at);
     let mut past = ReplayLog { until, ..ReplayLog::default() };
     let mut starts = checkpoint.as_deref().map(starts_before).unwrap_or_default();
-    let mut last = checkpoint.as_ref().map(|checkpoint| Time::from_ticks(checkpoint.at));
+    let mut last = checkpoint.as_ref().map(|checkpoint| checkpoint.at);
     for (nth, round) in rounds.iter().enumerate() {
         let change = changes.iter().position(|(before, _)| *before == nth);
         let mut opportunistic = vec![];
         for ended in &round.ended {
             if let Some(start) = starts.remove(&ended.job) {
-                let ran = RunRecord { runtime: Span::from_ticks(round.at - start), how: ended.how };
+                let ran = RunRecord { runtime: round.at - start, how: ended.how };
                 past.runs.entry(ended.job).or_default().push_back(ran);
             } else {
                 opportunistic.push((ended.job, ended.how));
@@ -31,18 +31,16 @@ pub(super) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> Rep
                 starts.insert(*job, round.at);
             }
         }
-        last = Some(Time::from_ticks(round.at));
+        last = Some(round.at);
     }
     past
 }
 
 /// Returns the starts of the jobs that run at a checkpoint, by job.
-fn starts_before(checkpoint: &CheckpointLine) -> BTreeMap<i64, i64> {
+fn starts_before(checkpoint: &CheckpointLine) -> BTreeMap<i64, Time> {
     let jobs = checkpoint.queues.iter().flat_map(|queue| &queue.jobs);
     let start = |job: &miserly_engine::SavedEntry| match job.entry().state {
-        State::Running { start, .. } | State::Suspended { start, .. } => {
-            Some((job.request.number, start.ticks()))
-        }
+        State::Running { start, .. } | State::Suspended { start, .. } => Some((job.request.number, start)),
         State::Waiting => None,
     };
     jobs.filter_map(start).collect()
@@ -61,7 +59,7 @@ fn outside(
         None => None,
     };
     let outside = ExternalEvents {
-        at: Time::from_ticks(round.at),
+        at: round.at,
         change,
         away_since: last.filter(|_| round.away),
         ended,

@@ -80,7 +80,7 @@ pub(super) fn read(state: &Path, from: Option<Timestamp>) -> anyhow::Result<Live
 
 /// Returns the number of the line with which a replay begins.
 fn first_line(segments: &[Segment], from: Option<Timestamp>) -> Option<i64> {
-    let sealed = |segment: &&Segment| from.is_some_and(|from| segment.sealed <= from.as_microsecond());
+    let sealed = |segment: &&Segment| from.is_some_and(|from| segment.sealed <= from);
     let before = segments.iter().rfind(sealed).map(|segment| segment.last + 1);
     before.or_else(|| segments.first().map(|segment| segment.first))
 }
@@ -104,8 +104,7 @@ impl Reader {
             self.interrupt(Cause::Lost(expected, line.number - 1));
         }
         let content: JournalLine = serde_json::from_str(&line.body)?;
-        let wall = content.wall().and_then(|wall| Timestamp::from_microsecond(wall).ok());
-        self.wall = wall.or(self.wall);
+        self.wall = content.wall().or(self.wall);
         match content {
             JournalLine::Began { queues, opportunistic, .. } => {
                 self.began(line.number, Began { queues, opportunistic });

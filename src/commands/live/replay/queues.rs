@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow};
 use miserly_core::{
-    Driver, Entry, EventOrder, JobId, Ledger, LedgerState, Machine, Request, Resources, System, Time,
+    Driver, Entry, EventOrder, JobId, Ledger, LedgerState, Machine, Request, Resources, System,
 };
 use miserly_engine::{CheckpointLine, QueueLine, resources};
 use miserly_policies::PolicySpec;
@@ -28,7 +28,7 @@ pub(super) fn at_checkpoint(began: &Began, checkpoint: &CheckpointLine) -> anyho
         })
     };
     let mut system = system(began, &mut contents)?;
-    system.resume(Time::from_ticks(checkpoint.at), &checkpoint.wake_ups());
+    system.resume(checkpoint.at, &checkpoint.wake_ups());
     Ok(system)
 }
 

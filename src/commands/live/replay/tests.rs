@@ -2,8 +2,8 @@ mod checkpoints;
 
 mod life;
 
-use miserly_core::EndHow;
-use miserly_engine::{EndedLine, QueueLine, RoundLine, SavedRequest};
+use miserly_core::{EndHow, Time};
+use miserly_engine::{EndedLine, PoolStep, QueueLine, RoundLine, SavedRequest};
 use serde_json::json;
 
 use super::journal::Began;
@@ -15,7 +15,13 @@ fn began(policy: &str) -> Began {
     let amounts = [8, 0, 0, 0];
     let (name, policy) = ("batch".to_owned(), policy.to_owned());
     Began {
-        queues: vec![QueueLine { name, policy, pool: vec![(0, amounts)], again: None, once: vec![] }],
+        queues: vec![QueueLine {
+            name,
+            policy,
+            pool: vec![PoolStep(Time::ZERO, amounts)],
+            again: None,
+            once: vec![],
+        }],
         opportunistic: None,
     }
 }
@@ -25,12 +31,12 @@ fn submitted(second: i64, number: i64, cpus: u64) -> RoundLine {
         "number": number, "submit": second * SECOND, "estimate": 1000 * SECOND, "cpus": cpus, "memory": 0, "user": 1, "queue": 0
     }))
     .unwrap();
-    RoundLine { at: second * SECOND, submitted: vec![request], ..RoundLine::default() }
+    RoundLine { at: Time::from_ticks(second * SECOND), submitted: vec![request], ..RoundLine::default() }
 }
 
 fn ended(second: i64, job: i64) -> RoundLine {
     RoundLine {
-        at: second * SECOND,
+        at: Time::from_ticks(second * SECOND),
         ended: vec![EndedLine { job, how: EndHow::Done }],
         ..RoundLine::default()
     }
@@ -42,7 +48,7 @@ fn effects(policy: &str, rounds: &[RoundLine], change: Option<(usize, &str)>) ->
     let mut stretch = Stretch { changes, ..Stretch::new(began(policy), None) };
     for round in rounds {
         stretch.rounds.push(round.clone());
-        let came = simulated(&stretch).unwrap().into_iter().filter(|came| came.0 == round.at);
+        let came = simulated(&stretch).unwrap().into_iter().filter(|came| came.0 == round.at.ticks());
         // The end of a job refers to its start.
         stretch.rounds.last_mut().unwrap().effects = came.map(|(_, effect)| effect).collect();
     }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use miserly_core::{JobNumber, Machine, Refusal, Request, Time};
+use miserly_core::{JobNumber, Machine, Refusal, Request, Span, Time};
+use miserly_engine::wall_after;
 use miserly_import::ImportedLog;
 use miserly_live::shadow::{ComparedJob, of_jobs};
 use miserly_policies::PolicySpec;
@@ -72,14 +73,15 @@ pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Resu
             jobs.push(Replayed { record, submit, start, simulated });
         }
     }
-    let micros = |at: Time| begin.saturating_mul(1_000_000).saturating_add(at.ticks());
+    let begin = Timestamp::from_second(begin).unwrap_or_default();
+    let wall = |at: Time| wall_after(begin, at - Time::ZERO);
     let job = |job: Replayed| ComparedJob {
-        submitted: micros(job.submit),
+        submitted: wall(job.submit),
         uid: u32::try_from(job.record.get(Field::User)).unwrap_or(u32::MAX),
         procs: job.record.get(Field::Allocated).unsigned_abs(),
-        start: Some(micros(job.start)),
-        shadow_start: job.simulated.map(micros),
-        runtime: Some(job.record.get(Field::Runtime).saturating_mul(1_000_000)),
+        start: Some(wall(job.start)),
+        shadow_start: job.simulated.map(wall),
+        runtime: Span::from_secs(job.record.get(Field::Runtime)),
         refused: job.simulated.is_none(),
     };
     let until = args.period.until.unwrap_or_else(Timestamp::now);

@@ -1,5 +1,6 @@
 //! Content of the fixture; also for the example that writes it.
 
+use jiff::Timestamp;
 use miserly_engine::{Checkpoint, JournalBatch};
 
 use super::content::row;
@@ -19,6 +20,7 @@ pub(crate) fn fixture() -> JournalBatch {
 
 /// Returns what the fixtures since format 3 have besides: a checkpoint, and a line after it.
 pub(crate) fn checkpoint() -> JournalBatch {
-    let checkpoint = Checkpoint { line: "{\"at\":2}".to_owned(), wall: 1_800_000_000_000_000 };
+    let wall = Timestamp::from_microsecond(1_800_000_000_000_000).unwrap_or_default();
+    let checkpoint = Checkpoint { line: "{\"at\":2}".to_owned(), wall };
     JournalBatch { lines: vec!["{}".to_owned()], checkpoint: Some(checkpoint), ..JournalBatch::default() }
 }

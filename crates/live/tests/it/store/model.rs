@@ -1,5 +1,6 @@
 //! The store against plain memory.
 
+use jiff::Timestamp;
 use miserly_engine::{Checkpoint, EndedFilter, JobRow, JournalBatch};
 use miserly_live::store::Store;
 use proptest::prelude::*;
@@ -11,8 +12,12 @@ use super::support::{Model, journal, row};
 enum Step {
     Commit(JournalBatch),
     Forget(Vec<i64>),
-    ForgetSegment(i64),
+    ForgetSegment(Timestamp),
     Reopen,
+}
+
+fn walls() -> impl Strategy<Value = Timestamp> {
+    (0..100_i64).prop_map(|micros| Timestamp::from_microsecond(micros).unwrap())
 }
 
 fn rows() -> impl Strategy<Value = JobRow> {
@@ -23,7 +28,7 @@ fn rows() -> impl Strategy<Value = JobRow> {
 fn batches() -> impl Strategy<Value = JournalBatch> {
     let lines = prop::collection::vec("[a-z\"{}é]{0,30}", 0..4);
     let meta = prop::collection::vec((prop_oneof!["clock", "other"], "[a-z]{0,10}"), 0..3);
-    let checkpoint = prop::option::weighted(0.3, ("[a-z]{0,30}", 0..100_i64));
+    let checkpoint = prop::option::weighted(0.3, ("[a-z]{0,30}", walls()));
     let checkpoint = checkpoint.prop_map(|found| found.map(|(line, wall)| Checkpoint { line, wall }));
     (lines, prop::collection::vec(rows(), 0..5), meta, checkpoint)
         .prop_map(|(lines, rows, values, checkpoint)| JournalBatch { lines, checkpoint, rows, values })
@@ -35,7 +40,7 @@ fn forgotten() -> impl Strategy<Value = Vec<i64>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(
-        prop_oneof![8 => batches().prop_map(Step::Commit), 1 => forgotten().prop_map(Step::Forget), 1 => (0..100_i64).prop_map(Step::ForgetSegment), 1 => Just(Step::Reopen)],
+        prop_oneof![8 => batches().prop_map(Step::Commit), 1 => forgotten().prop_map(Step::Forget), 1 => walls().prop_map(Step::ForgetSegment), 1 => Just(Step::Reopen)],
         1..30,
     )
 }
@@ -52,7 +57,7 @@ proptest! {
     fn a_store_is_what_was_committed(steps in steps(), filters in prop::collection::vec(filters(), 4), from in 0..40_i64) {
         let folder = tempfile::tempdir().unwrap();
         let (mut store, mut model) = (Store::open(folder.path()).unwrap(), Model::default());
-        let mut segments: Vec<(i64, i64)> = vec![];
+        let mut segments: Vec<(i64, Timestamp)> = vec![];
         for step in &steps {
             match step {
                 Step::Commit(batch) => {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use jiff::Timestamp;
 use miserly_engine::{Checkpoint, JournalBatch};
 use miserly_live::store::{Backups, Damage, DamageSite, Recovery, Segment, Store, StoreError};
 use tempfile::TempDir;
@@ -12,13 +13,18 @@ use super::support::{journal, row};
 /// The number of lines of each segment but the first: a checkpoint and the lines after it.
 const LINES: i64 = 101;
 
+fn wall(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap()
+}
+
 /// Returns a state of three sealed segments and an open one.
 fn sealed() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
     for nth in 1..=4 {
         let lines = (1..LINES).map(|line| format!("{{\"segment\":{nth},\"line\":{line}}}")).collect();
-        let checkpoint = (nth < 4).then(|| Checkpoint { line: format!("checkpoint {nth}"), wall: nth * 10 });
+        let checkpoint =
+            (nth < 4).then(|| Checkpoint { line: format!("checkpoint {nth}"), wall: wall(nth * 10) });
         let rows = vec![row(nth, true, 1, 100)];
         store.commit(&JournalBatch { lines, checkpoint, rows, values: vec![] }).unwrap();
     }
@@ -29,7 +35,10 @@ fn sealed() -> TempDir {
 }
 
 fn bounds(store: &Store) -> Vec<(i64, i64, i64)> {
-    store.segments().map(|Segment { first, last, sealed, .. }| (first, last, sealed)).collect()
+    store
+        .segments()
+        .map(|Segment { first, last, sealed, .. }| (first, last, sealed.as_microsecond()))
+        .collect()
 }
 
 /// Flips a bit of each copy of a line.
@@ -67,9 +76,9 @@ fn a_segment_ends_before_a_checkpoint() {
 fn old_segments_are_removed_as_a_whole() {
     let folder = sealed();
     let mut store = Store::open(folder.path()).unwrap();
-    assert!(!store.forget_segment(10).unwrap(), "sealed at 10, not before");
-    assert!(store.forget_segment(25).unwrap());
-    assert!(!store.forget_segment(25).unwrap());
+    assert!(!store.forget_segment(wall(10)).unwrap(), "sealed at 10, not before");
+    assert!(store.forget_segment(wall(25)).unwrap());
+    assert!(!store.forget_segment(wall(25)).unwrap());
     for _ in 0..2 {
         assert_eq!(bounds(&store), [(202, 302, 30)]);
         assert_eq!(journal(&store, 1).first().map(|line| line.number), Some(202));
@@ -89,7 +98,7 @@ fn a_damaged_sealed_segment_stops_no_daemon_and_is_found_by_a_backup() {
     assert!(sites(&damages).contains(&DamageSite::Segment(101, 201)), "{damages:?}");
     // With the segment the damage is gone.
     let mut store = Store::open(folder.path()).unwrap();
-    while store.forget_segment(25).unwrap() {}
+    while store.forget_segment(wall(25)).unwrap() {}
     Backups::new(folder.path()).take(1).unwrap();
 }
 
@@ -117,7 +126,7 @@ fn a_recovery_keeps_the_other_segments_and_names_the_damaged_one() {
     assert_eq!(journal(&store, 1).len(), 401);
     // It is whole again in itself.
     Backups::new(folder.path()).take(1).unwrap();
-    while store.forget_segment(i64::MAX).unwrap() {}
+    while store.forget_segment(Timestamp::MAX).unwrap() {}
     assert_eq!((bounds(&store).len(), journal(&store, 1).len()), (0, 101));
 }
 

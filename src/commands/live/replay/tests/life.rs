@@ -83,7 +83,7 @@ impl Journal for Memory {
         Ok(())
     }
 
-    fn forget_segment(&mut self, _: i64) -> Result<bool, JournalError> {
+    fn forget_segment(&mut self, _: Timestamp) -> Result<bool, JournalError> {
         Ok(false)
     }
 }
