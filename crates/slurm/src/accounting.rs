@@ -30,10 +30,10 @@ pub fn log(
 pub struct AccountedJob {
     /// Its number.
     pub number: i64,
-    /// The start, seconds since 1970; none while it waits.
-    pub start: Option<i64>,
+    /// The start; none while it waits.
+    pub start: Option<Timestamp>,
     /// The end, if it has ended.
-    pub end: Option<i64>,
+    pub end: Option<Timestamp>,
     /// Its processors.
     pub cpus: u64,
     /// Its GPUs, on all nodes together, if the accounting has them (`AccountingStorageTRES`).
@@ -76,8 +76,8 @@ impl AccountedJob {
             line.split(mark).collect::<Vec<_>>().try_into().ok()?;
         Some(AccountedJob {
             number: number.parse().ok()?,
-            start: start.parse().ok(),
-            end: end.parse().ok(),
+            start: instant(start),
+            end: instant(end),
             cpus: cpus.parse().ok()?,
             gpus: gpus(resources),
             nodes: nodes.parse().unwrap_or(1),
@@ -88,6 +88,11 @@ impl AccountedJob {
             partition: partition.to_owned(),
         })
     }
+}
+
+/// Returns the instant of a number of seconds since 1970.
+pub(crate) fn instant(text: &str) -> Option<Timestamp> {
+    Timestamp::from_second(text.parse().ok()?).ok()
 }
 
 /// Returns these columns of the accounting of the jobs that ran between two instants, with their names and this mark between them.
@@ -142,7 +147,8 @@ mod tests {
             lines.lines().filter_map(|line| AccountedJob::parse(line, "#")).collect();
         let nodes: Vec<&[String]> = read.iter().map(|job| &job.hosts[..]).collect();
         assert_eq!([nodes[0], nodes[2]], [&["node1", "node2"][..], &["node3"]]);
-        let times: Vec<[Option<i64>; 2]> = read.iter().map(|job| [job.start, job.end]).collect();
+        let times: Vec<[Option<i64>; 2]> =
+            read.iter().map(|job| [job.start, job.end].map(|at| at.map(Timestamp::as_second))).collect();
         assert_eq!(times, [[Some(100), Some(160)], [None, None], [Some(300), None]]);
         assert_eq!((read[0].nodes, read[0].gpus, read[0].user.as_str()), (2, 2, "ann"));
         assert_eq!([read[0].most_nodes, read[1].most_nodes], [None, Some(1)]);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use jiff::{SignedDuration, Timestamp};
 use miserly_core::Span;
 
 use crate::decay::Decay;
@@ -103,14 +104,15 @@ impl Associations {
     /// If `now` is many half-lives later, it is the usage at a later instant, which is returned too.
     pub fn usage_at(
         &self,
-        [at, now]: [i64; 2],
+        [at, now]: [Timestamp; 2],
         half_life: Span,
         jobs: &[AccountedJob],
-        counted: impl Fn(i64) -> i64,
-    ) -> (i64, BTreeMap<u32, f64>) {
+        counted: impl Fn(Timestamp) -> Timestamp,
+    ) -> (Timestamp, BTreeMap<u32, f64>) {
         let decay = Decay::new(half_life);
-        let at = at.max(now.saturating_sub(decay.longest()));
-        let age = |instant: i64| (now - instant).max(0) as f64;
+        let earliest = now.checked_sub(SignedDuration::from_secs(decay.longest()));
+        let at = earliest.map_or(at, |earliest| at.max(earliest));
+        let age = |instant| now.duration_since(instant).as_secs_f64().max(0.0);
         let mut usage: BTreeMap<u32, f64> =
             self.usage.iter().map(|(number, seconds)| (*number, *seconds as f64)).collect();
         for job in jobs {
@@ -212,7 +214,12 @@ root||||5521|
 
     fn job(account: &str, start: i64, end: Option<i64>) -> AccountedJob {
         let (account, user) = (account.to_owned(), "root".to_owned());
-        AccountedJob { account, user, start: Some(start), end, cpus: 2, ..AccountedJob::default() }
+        let (start, end) = (Some(at(start)), end.map(at));
+        AccountedJob { account, user, start, end, cpus: 2, ..AccountedJob::default() }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
     }
 
     #[test]
@@ -221,16 +228,22 @@ root||||5521|
         // Of 60 processor-seconds, a run has 40 and one that still runs has 10.
         let jobs =
             [job("chem", 1_010, Some(1_030)), job("chem", 1_095, None), job("lab1", 1_000, Some(1_090))];
-        let (_, usage) = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at);
+        let (_, usage) = all.usage_at([1_000, 1_100].map(at), Span::MAX, &jobs, |at| at);
         assert_eq!([1, 3, 5].map(|number| format!("{:.0}", usage[&number])), ["7", "10", "0"]);
         // Counted at each full minute, the first run has 10 and the second one nothing yet.
-        let (_, counted) = all.usage_at([1_000, 1_100], Span::MAX, &jobs, |at| at - at % 60);
+        let (_, counted) = all.usage_at([1_000, 1_100].map(at), Span::MAX, &jobs, |end| {
+            at(end.as_second() - end.as_second() % 60)
+        });
         assert_eq!(format!("{:.0}", counted[&3]), "40");
         // With a half-life of 50 s, a quarter of it would be left.
         let half_life = Span::from_ticks(50_000_000);
-        let (_, usage) = all.usage_at([1_000, 1_100], half_life, &jobs[..0], |at| at);
+        let (_, usage) = all.usage_at([1_000, 1_100].map(at), half_life, &jobs[..0], |at| at);
         assert_eq!([1, 3].map(|number| format!("{:.0}", usage[&number])), ["28", "240"]);
-        let (at, usage) = all.usage_at([1_000, 1_400], half_life, &[], |at| at);
-        assert_eq!((at, format!("{:.0}", usage[&1])), (1_100, "448".to_owned()), "six half-lives ago");
+        let (earliest, usage) = all.usage_at([1_000, 1_400].map(at), half_life, &[], |at| at);
+        assert_eq!(
+            (earliest, format!("{:.0}", usage[&1])),
+            (at(1_100), "448".to_owned()),
+            "six half-lives ago"
+        );
     }
 }

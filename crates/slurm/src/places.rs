@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use miserly_core::{
     Demand, Host, HostId, JobNumber, Kind, Machine, Pes, Placement, Resources, Share, SlotId, Spread, Time,
 };
 use miserly_policies::backfill::select_hosts;
 
+use crate::accounting::instant;
 use crate::cluster::allocated;
 use crate::{Cluster, RecordedJob, Slurm, SlurmError};
 
@@ -51,20 +53,20 @@ fn words(name: &str) -> Vec<(String, u64)> {
 /// A host of a recorded job, and its processors there, if they are known.
 pub type RecordedHost = (String, Option<u64>);
 
-/// Returns the processors of jobs on each of their hosts, by number and start (seconds since 1970).
+/// Returns the processors of jobs on each of their hosts, by number and start.
 ///
 /// The controller has them until `MinJobAge` after the end of a job.
 ///
 /// # Errors
 /// If the controller gives no answer.
-pub fn known_hosts(cluster: &Slurm) -> Result<BTreeMap<(i64, i64), Vec<RecordedHost>>, SlurmError> {
+pub fn known_hosts(cluster: &Slurm) -> Result<BTreeMap<(i64, Timestamp), Vec<RecordedHost>>, SlurmError> {
     Ok(cluster.descriptions(&[])?.text.lines().filter_map(parse_hosts).collect())
 }
 
 /// Returns the number of a job, its start and its processors on each host, from its description.
-fn parse_hosts(description: &str) -> Option<((i64, i64), Vec<RecordedHost>)> {
+fn parse_hosts(description: &str) -> Option<((i64, Timestamp), Vec<RecordedHost>)> {
     let value = |key: &str| description.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-    let key = (value("JobId")?.parse().ok()?, value("StartTime")?.parse().ok()?);
+    let key = (value("JobId")?.parse().ok()?, instant(value("StartTime")?)?);
     let all: Vec<RecordedHost> =
         allocated(description).into_iter().map(|(name, on)| (name, Some(on.cpus))).collect();
     (!all.is_empty()).then_some((key, all))
@@ -282,7 +284,10 @@ mod tests {
             Nodes=node3 CPU_IDs=5 Mem=0 GRES= MinCPUsNode=1";
         let known =
             [("node1", 5), ("node2", 5), ("node3", 1)].map(|(name, procs)| (name.to_owned(), Some(procs)));
-        assert_eq!(parse_hosts(description), Some(((7, 100), known.to_vec())));
+        assert_eq!(
+            parse_hosts(description),
+            Some(((7, Timestamp::from_second(100).unwrap()), known.to_vec()))
+        );
         assert_eq!(parse_hosts("JobId=8 JobState=PENDING StartTime=Unknown"), None);
         let machine = cluster(3, 8).machine();
         let request = Request::new(7, Time::ZERO, Span::TICK, Resources::cpus(11_u64));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use miserly_core::{
     Entry, JobId, JobNumber, Ledger, Machine, Placement, Procs, Request, Resources, Span, Time,
 };
@@ -176,7 +177,7 @@ impl Cluster {
     fn live_twin(&self, observed: &Observed) -> Twin {
         let twin = self.twin(&TwinQueues::default(), &[], None, true);
         match observed.cycles {
-            Some(cycles) => twin.with_cycles(&self.configuration, cycles, 0),
+            Some(cycles) => twin.with_cycles(&self.configuration, cycles, Timestamp::UNIX_EPOCH),
             None => twin,
         }
     }

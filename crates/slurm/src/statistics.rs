@@ -1,5 +1,6 @@
 //! The statistics of the controller on its cycles of backfilling.
 
+use jiff::Timestamp;
 use miserly_core::Span;
 
 use crate::Slurm;
@@ -7,8 +8,8 @@ use crate::Slurm;
 /// The cycles of backfilling of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillCycles {
-    /// The begin of the last one, seconds since 1970.
-    pub last: i64,
+    /// The begin of the last one.
+    pub last: Timestamp,
     /// The mean length of a cycle. The next one follows an interval after it.
     pub mean: Span,
 }
@@ -26,6 +27,7 @@ impl BackfillCycles {
         };
         let (_, last) = value("Last cycle when")?.rsplit_once('(')?;
         let last = last.strip_suffix(')')?.parse().ok().filter(|last| *last > 0)?;
+        let last = Timestamp::from_second(last).ok()?;
         Some(BackfillCycles { last, mean: Span::from_ticks(value("Mean cycle")?.parse().ok()?) })
     }
 }
@@ -39,7 +41,8 @@ mod tests {
         let text = "Main schedule statistics (microseconds):\n\tLast cycle:   1688\n\tMean cycle:   538\n\n\
             Backfilling stats\n\tTotal cycles: 53\n\tLast cycle when: Fri Nov 27 15:10:44 2026 (1795792244)\n\
             \tLast cycle: 9665\n\tMean cycle: 26827\n\tLast depth cycle: 13\n";
-        let expected = BackfillCycles { last: 1_795_792_244, mean: Span::from_ticks(26_827) };
+        let last = Timestamp::from_second(1_795_792_244).unwrap();
+        let expected = BackfillCycles { last, mean: Span::from_ticks(26_827) };
         assert_eq!(BackfillCycles::parse(text), Some(expected));
         assert_eq!(BackfillCycles::parse(&text.replace("1795792244", "0")), None);
         assert_eq!(BackfillCycles::parse(""), None);

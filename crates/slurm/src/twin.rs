@@ -6,6 +6,7 @@ mod order;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use miserly_core::Span;
 use miserly_policies::PolicySpec;
 use serde::Serialize;
@@ -35,14 +36,19 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// Returns the twin with the cycles of a cluster. `begin`: the seconds since 1970 at the instant 0.
+    /// Returns the twin with the cycles of a cluster. `begin`: the wall time of the instant 0.
     #[must_use]
-    pub fn with_cycles(self, configuration: &Configuration, cycles: BackfillCycles, begin: i64) -> Twin {
+    pub fn with_cycles(
+        self,
+        configuration: &Configuration,
+        cycles: BackfillCycles,
+        begin: Timestamp,
+    ) -> Twin {
         if !configuration.has_backfilling() {
             return self;
         }
         let interval = configuration.cycle() + cycles.mean;
-        let first = cycles.last.saturating_sub(begin).saturating_mul(1_000_000).rem_euclid(interval.ticks());
+        let first = cycles.last.duration_since(begin).as_micros().rem_euclid(interval.ticks().into());
         let written = format!("bf_interval={}us, bf_first={first}us", interval.ticks());
         let before = format!("bf_interval={}s", configuration.cycle().secs());
         let policy = match self.policy.strip_suffix(')') {
@@ -289,10 +295,11 @@ mod tests {
 
     #[test]
     fn the_cycles_are_those_of_the_cluster() {
-        let cycles = BackfillCycles { last: 1_007, mean: Span::from_ticks(150_000) };
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let cycles = BackfillCycles { last: at(1_007), mean: Span::from_ticks(150_000) };
         let written = |scheduler, parameters| {
             let configuration = configuration(scheduler, parameters, &[]);
-            configuration.twin(MACHINERY, false).with_cycles(&configuration, cycles, 1_000).policy
+            configuration.twin(MACHINERY, false).with_cycles(&configuration, cycles, at(1_000)).policy
         };
         let first = "bf_interval=30150000us, bf_first=7000000us";
         for (parameters, policy) in [

@@ -24,16 +24,21 @@ struct Accounting {
     log: ImportedLog,
     /// The ids of its jobs. Their numbers in the log are their places in it, because the runs of a requeued job have one id.
     ids: Vec<i64>,
-    /// The seconds since 1970 at the instant 0.
-    begin: i64,
+    /// The wall time of the instant 0.
+    begin: Timestamp,
 }
 
 impl Accounting {
     /// Returns the number of its jobs that became eligible in the period.
     fn eligible(&self, period: &PeriodArgs) -> u64 {
-        let since = period.since.as_second();
+        let since = self.instant(period.since);
         let eligible = self.log.records.iter().filter_map(times).map(|(submit, _)| submit);
-        eligible.filter(|submit| self.begin.saturating_add(submit.secs()) >= since).count() as u64
+        eligible.filter(|submit| *submit >= since).count() as u64
+    }
+
+    /// Returns the instant of a wall time, to the second.
+    fn instant(&self, wall: Timestamp) -> Time {
+        Time::from_secs(wall.as_second() - self.begin.as_second()).unwrap_or(Time::MAX)
     }
 
     /// Checks that there are such jobs.
@@ -58,7 +63,7 @@ fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<Accounting> 
     for (place, record) in (1..).zip(&mut log.records) {
         record.set(Field::Job, place);
     }
-    let begin = from_the_hour(&mut log);
+    let begin = Timestamp::from_second(from_the_hour(&mut log)).unwrap_or_default();
     Ok(Accounting { log, ids, begin })
 }
 

@@ -57,12 +57,13 @@ pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Resu
     if !args.json {
         accounting.check(&args.period)?;
     }
+    let since = accounting.instant(args.period.since);
     let Accounting { log, begin, .. } = accounting;
     let outcomes = simulated(&log, &plain(&cluster), &args.policy)?;
     let (mut jobs, mut not_simulated) = (vec![], 0);
     for record in log.records {
         let Some((submit, start)) = times(&record) else { continue };
-        if begin.saturating_add(submit.secs()) < args.period.since.as_second() {
+        if submit < since {
             continue;
         }
         let number = record.get(Field::Job);
@@ -73,7 +74,6 @@ pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Resu
             jobs.push(Replayed { record, submit, start, simulated });
         }
     }
-    let begin = Timestamp::from_second(begin).unwrap_or_default();
     let wall = |at: Time| wall_after(begin, at - Time::ZERO);
     let job = |job: Replayed| ComparedJob {
         submitted: wall(job.submit),

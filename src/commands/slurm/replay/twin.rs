@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use miserly_core::{Form, HostGroup, JobNumber, Kind, Machine, Request, Resources, Span, Time};
+use miserly_engine::{wall_after, wall_span};
 use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
@@ -45,6 +46,8 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     if !args.json {
         accounting.check(&args.period)?;
     }
+    let since = accounting.instant(args.period.since);
+    let until = args.period.until.map(|until| accounting.instant(until));
     let Accounting { mut log, ids, begin } = accounting;
     let mut site = Site::read(&slurm, args, &mut log, begin)?;
     let configuration = &site.cluster.configuration;
@@ -54,7 +57,7 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     };
     let policy: PolicySpec = twin.policy.parse()?;
     let cycle = configuration.cycle();
-    let until = args.period.until.map_or(configuration.now, Timestamp::as_second);
+    let until = until.or_else(|| Time::from_secs(configuration.now.saturating_sub(begin.as_second())));
     let machine = site.machine(&policy);
     let jobs = site.ended(&log, &ids);
     let past = site.past_usage();
@@ -69,8 +72,6 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
         counts_ends: site.cluster.configuration.enforces_limits,
     };
     let simulated = comparison.starts_from_idle().map_err(anyhow::Error::msg)?;
-    let at = |seconds: i64, otherwise| Time::from_secs(seconds.saturating_sub(begin)).unwrap_or(otherwise);
-    let since = at(args.period.since.as_second(), Time::ZERO);
     let starts = jobs.iter().filter(|job| job.request.submit >= since);
     let starts: Vec<(Time, Time, Time)> = starts
         .filter_map(|job| Some((job.request.submit, job.start?, *simulated.get(&job.request.number)?)))
@@ -88,8 +89,11 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
         all.push(job);
     }
     place_jobs(&machine, &mut all, &hosts);
-    let cycles =
-        Comparison { jobs: &all, ..comparison }.cycles(cycle, since..=at(until, Time::MAX), MOST_STATES);
+    let cycles = Comparison { jobs: &all, ..comparison }.cycles(
+        cycle,
+        since..=until.unwrap_or(Time::MAX),
+        MOST_STATES,
+    );
     let document = TwinDoc { twin, audit, cycles, not_simulated: eligible - starts.len() as u64 };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }
@@ -103,24 +107,29 @@ struct Site {
     associations: Option<Associations>,
     runs: Vec<AccountedJob>,
     /// The hosts of runs, by the number and the start of the job.
-    hosts: BTreeMap<(i64, i64), Vec<RecordedHost>>,
+    hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>>,
     /// The forms of the jobs that have not ended, by name.
     details: BTreeMap<String, Detail>,
-    /// The seconds since 1970 at the instant 0.
-    begin: i64,
+    /// The wall time of the instant 0.
+    begin: Timestamp,
     forms: Forms,
 }
 
 impl Site {
     /// Reads a cluster, and the runs of its jobs in the period and before it. Writes the numbers of queues into the log.
-    fn read(slurm: &Slurm, args: &SlurmTwinArgs, log: &mut ImportedLog, begin: i64) -> anyhow::Result<Site> {
+    fn read(
+        slurm: &Slurm,
+        args: &SlurmTwinArgs,
+        log: &mut ImportedLog,
+        begin: Timestamp,
+    ) -> anyhow::Result<Site> {
         let cluster = Cluster::read(slurm)?;
         let associations = associations(slurm, &cluster, args.policy.is_some());
         // The usage of now is that of all jobs until now.
         let until = if associations.is_some() { None } else { args.period.until };
         let runs = accounted_jobs(slurm, with_warm_up(&args.period), until)?;
         let names = |run: &AccountedJob| run.hosts.iter().map(|name| (name.clone(), None)).collect();
-        let mut hosts: BTreeMap<(i64, i64), Vec<RecordedHost>> =
+        let mut hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>> =
             runs.iter().filter_map(|run| Some(((run.number, run.start?), names(run)))).collect();
         // What the controller still has is exact.
         hosts.extend(known_hosts(slurm)?);
@@ -164,26 +173,29 @@ impl Site {
         let half_life = i64::try_from(configuration.half_life).ok().filter(|seconds| *seconds > 0);
         let half_life = half_life.and_then(Span::from_secs).unwrap_or(Span::MAX);
         let computations = configuration.priority_computations().filter(|_| !configuration.enforces_limits);
-        let counted =
-            |at: i64| computations.zip(Time::from_secs(at)).map_or(at, |(all, at)| all.last(at).secs());
-        let times = [self.begin, configuration.now];
+        let counted = |at: Timestamp| {
+            let last = computations.zip(Time::from_secs(at.as_second())).map(|(all, at)| all.last(at).secs());
+            last.and_then(|last| Timestamp::from_second(last).ok()).unwrap_or(at)
+        };
+        let now = Timestamp::from_second(configuration.now).unwrap_or(self.begin);
+        let times = [self.begin, now];
         let (at, groups) = associations.usage_at(times, half_life, &self.runs, counted);
-        PastUsage { at: Time::from_secs(at.saturating_sub(self.begin)).unwrap_or(Time::ZERO), groups }
+        PastUsage { at: Time::ZERO + wall_span(self.begin, at), groups }
     }
 
     /// Returns the instants at which the cluster counts usage and computes priorities.
     fn computations(&self) -> Option<Computations> {
         let Computations { period, first } = self.cluster.configuration.priority_computations()?;
-        Some(Computations { period, first: first - Span::from_secs(self.begin)? })
+        Some(Computations { period, first: first - Span::from_secs(self.begin.as_second())? })
     }
 
     /// Returns the jobs of the accounting that have ended, as far as their times are known.
     fn ended(&self, log: &ImportedLog, ids: &[i64]) -> Vec<RecordedJob> {
-        let runs: BTreeMap<(i64, i64), &AccountedJob> =
+        let runs: BTreeMap<(i64, Timestamp), &AccountedJob> =
             self.runs.iter().filter_map(|run| Some(((run.number, run.start?), run))).collect();
         let job = |(record, id): (&Record, &i64)| {
             let (_, start) = times(record)?;
-            self.recorded(record, runs.get(&(*id, self.begin.saturating_add(start.secs()))).copied())
+            self.recorded(record, runs.get(&(*id, self.wall(start))).copied())
         };
         log.records.iter().zip(ids).filter_map(job).collect()
     }
@@ -232,7 +244,7 @@ impl Site {
         job: &Job,
         row: Option<&AccountedJob>,
     ) -> Option<RecordedJob> {
-        let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(self.begin));
+        let at = |seconds: i64| Time::from_secs(seconds.saturating_sub(self.begin.as_second()));
         let estimate = Span::from_secs(job.limit.seconds())?.max(Span::TICK);
         let known = self.details.get(&job.id).map_or(job.memory, |detail| detail.memory_of(job));
         let memory = known.map_or(0, |memory| memory.kilobytes(job.cpus, job.nodes));
@@ -249,9 +261,14 @@ impl Site {
         Some(RecordedJob { request, start, end: None, placement: None })
     }
 
+    /// Returns the wall time of an instant.
+    fn wall(&self, at: Time) -> Timestamp {
+        wall_after(self.begin, at - Time::ZERO)
+    }
+
     /// Returns the hosts of a run.
     fn hosts(&self, id: i64, start: Time) -> Option<Vec<RecordedHost>> {
-        self.hosts.get(&(id, self.begin.saturating_add(start.secs()))).cloned()
+        self.hosts.get(&(id, self.wall(start))).cloned()
     }
 }
 
