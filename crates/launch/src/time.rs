@@ -46,15 +46,15 @@ impl BootTime {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Returns the instant to which a timer of the kernel is set, in microseconds of its own clock.
+    /// Returns the instant to which a timer of the kernel is set, by its own clock. It is never 0, which would disarm the timer.
     ///
     /// It is this instant, except in tests of a clock that steps: a timer then fires early, to be set again.
-    pub fn timer(self) -> i64 {
+    pub fn timer(self) -> Timespec {
         if !fault::are_possible() {
-            return self.0;
+            return self.max(BootTime(1)).timespec();
         }
         let at = self.min(BootTime::now().after(fault::LONGEST_WAIT));
-        at.0.saturating_sub(ClockSteps::now().boot)
+        BootTime(at.0.saturating_sub(ClockSteps::now().boot)).max(BootTime(1)).timespec()
     }
 
     /// Converts to the type of the kernel's timers.

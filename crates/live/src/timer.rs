@@ -42,10 +42,9 @@ impl Timer {
     }
 
     async fn wait_once(&mut self, clock: &BootClock, until: Option<Time>) -> io::Result<()> {
-        // An instant of 0 would disarm the timer.
-        let micros = until.map_or(0, |at| clock.boot_time(at).timer().max(1));
-        let value = Timespec { tv_sec: micros / 1_000_000, tv_nsec: micros % 1_000_000 * 1000 };
-        let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let it_value = until.map_or(never, |at| clock.boot_time(at).timer());
+        let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec)?;
         loop {
             let mut ready = self.fd.readable().await?;

@@ -24,8 +24,8 @@ impl Alarm {
     /// Replaces the instant; `None` for never.
     pub(super) fn set(&self, at: Option<BootTime>) -> io::Result<()> {
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // Zero would disarm the timer; a past instant fires at once.
-        let it_value = at.map_or(never, |at| BootTime(at.timer()).max(BootTime(1)).timespec());
+        // A past instant fires at once.
+        let it_value = at.map_or(never, BootTime::timer);
         let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &spec)?;
         Ok(())
