@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation, WakeUps};
 
+use crate::attempt::late_start::has_late_end;
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
@@ -230,7 +231,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.judge_launch(now, *attempt, *at);
         }
         // After a failed commit no action followed what was due.
-        if inputs.away || self.has_stalled(now) || self.has_late_launch(&launches) {
+        let was_away = inputs.away
+            || self.has_stalled(now)
+            || has_late_end(now, &ends)
+            || self.has_late_launch(&launches);
+        if was_away {
             self.apply_absence(now, Absence { ended: ends, used, epilogs, ..Absence::default() }, &launches)?;
         } else {
             self.record_usage(&used);

@@ -218,12 +218,13 @@ impl World {
     fn check_job(&mut self, view: &JobView) -> Checked {
         let now = self.now;
         let promised = view.promise.as_ref().map(|promise| self.ticks(promise.promised.start));
+        let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.site.0.borrow().begun.get(&attempt).copied().flatten();
         let moves = self.watch.moves;
         // An ended job keeps the wall times of its clock.
-        let comparable = view.phase.ended().is_none() || !self.wall_was_set;
+        let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;
         let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
         if let Some(before) = &seen.ended {
             // Times are wall times, which move with the clock.
@@ -231,10 +232,11 @@ impl World {
             return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
         }
         if view.judged.len() > seen.judged {
-            let last = view.judged.last().map(|judged| judged.judgement);
-            if last == Some(Judgement::Kept) {
-                seen.kept = seen.open.map(|open| (open, view.attempts));
-            }
+            // A job that runs again may have another promise by now.
+            let runs_once =
+                seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !self.preempts;
+            let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
+            seen.kept = latest.filter(|_| runs_once && is_kept).map(|latest| (latest, view.attempts));
             (seen.judged, seen.open) = (view.judged.len(), None);
         } else if view.judged.len() < seen.judged {
             return Err("a judgement of its promise is gone".into());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+use jiff::Timestamp;
 use miserly_engine::{Checkpoint, EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
 use crate::effects::Effects;
@@ -21,7 +22,7 @@ struct Contents {
     rows: BTreeMap<i64, JobRow>,
     lines: Vec<String>,
     /// The sealed segments: the number of lines, and the wall time.
-    segments: Vec<(usize, i64)>,
+    segments: Vec<(usize, Timestamp)>,
     values: BTreeMap<String, String>,
     commits: i64,
     full: bool,
@@ -138,7 +139,7 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn forget_segment(&mut self, before: i64) -> Result<bool, JournalError> {
+    fn forget_segment(&mut self, before: Timestamp) -> Result<bool, JournalError> {
         let mut contents = self.contents.borrow_mut();
         let Some((lines, _)) = contents.segments.first().copied().filter(|(_, wall)| *wall < before) else {
             return Ok(false);

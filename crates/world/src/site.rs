@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use miserly_api::model::{Exit, KilledBy, LostBy, Problem, Submission};
+use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, Launch, Launcher, PlannedWindow,
@@ -39,6 +39,8 @@ pub(crate) struct Attempts {
     pub(crate) habits: BTreeMap<u32, Vec<Habit>>,
     /// What broke a rule.
     pub(crate) broken: Vec<String>,
+    /// The actions of the daemon, for the trace.
+    pub(crate) acted: Vec<String>,
 }
 
 /// One attempt.
@@ -61,6 +63,8 @@ pub(crate) struct Process {
     since: i64,
     kill_at: Option<i64>,
     by: Option<KilledBy>,
+    /// Whether it was stopped when it was asked to end. It continues to end, on processors that others have.
+    lingers: bool,
     /// The instant at which it exits after a request.
     exits_at: Option<i64>,
     /// The end, as its shim recorded it.
@@ -75,7 +79,7 @@ impl Process {
 
     /// Returns whether it has the processors of its window.
     pub(crate) fn holds_window(&self, now: i64) -> bool {
-        let is_killed = self.kill_at.is_some_and(|at| at <= now);
+        let is_killed = self.lingers || self.kill_at.is_some_and(|at| at <= now);
         self.lives() && !self.halted && self.end.is_some() && !is_killed
     }
 
@@ -119,6 +123,13 @@ impl Process {
     fn terminate(&mut self, now: i64, kill_at: i64, by: KilledBy) {
         self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
         self.by.get_or_insert(by);
+        if !self.started {
+            let at = Time::from_ticks(now);
+            let (why, message) = (Failure::System, "it was ended before its command began".to_owned());
+            self.ended = Some(AttemptOutcome::Failed { at, why, message });
+            return;
+        }
+        self.lingers |= self.halted;
         self.halt(now, false);
         if !self.habit.stubborn {
             self.exits_at.get_or_insert(now + EXIT);
@@ -127,11 +138,7 @@ impl Process {
 
     fn exit(&mut self, now: i64, exit: Exit) {
         let at = Time::from_ticks(now);
-        self.ended = Some(if self.started {
-            AttemptOutcome::Ended { at, exit, by: self.by }
-        } else {
-            AttemptOutcome::NeverRan
-        });
+        self.ended = Some(AttemptOutcome::Ended { at, exit, by: self.by });
     }
 
     fn enter_window(&mut self, cpus: Vec<u32>, end: i64) {
@@ -279,6 +286,7 @@ impl Attempts {
                 since: begins,
                 kill_at: None,
                 by: None,
+                lingers: false,
                 exits_at: None,
                 ended: None,
                 launch,
@@ -287,6 +295,16 @@ impl Attempts {
     }
 
     fn act(&mut self, attempt: Attempt, action: Action) {
+        let lived = self.all.get(&attempt).is_some_and(Process::lives);
+        self.carry_out(attempt, action);
+        if let Some(outcome) =
+            self.all.get(&attempt).and_then(|process| process.ended.clone()).filter(|_| lived)
+        {
+            self.reports.push_back(Input::AttemptEnded(attempt, outcome));
+        }
+    }
+
+    fn carry_out(&mut self, attempt: Attempt, action: Action) {
         let now = self.now;
         if let Action::Launch(launch) = action {
             return self.launch(attempt, launch);
@@ -325,7 +343,14 @@ impl Launcher for Site {
 
     fn act(&mut self, attempt: Attempt, action: Action) {
         self.1.pass();
-        self.0.borrow_mut().act(attempt, action);
+        let mut attempts = self.0.borrow_mut();
+        let text = if let Action::Launch(launch) = &action {
+            format!("Launch on {:?} until {:?}, planned {:?}", launch.cpus, launch.end, launch.planned_window)
+        } else {
+            format!("{action:?}")
+        };
+        attempts.acted.push(format!("{}.{} {text}", attempt.job, attempt.nth));
+        attempts.act(attempt, action);
     }
 
     fn rotate_slots(&mut self, _: &str, _: Option<&SlotSchedule>) {}

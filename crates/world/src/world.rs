@@ -77,6 +77,8 @@ pub(crate) struct World {
     pub(crate) wall_was_set: bool,
     /// Whether a policy ends jobs to run them again.
     pub(crate) preempts: bool,
+    /// Whether a policy stops jobs and lets them continue.
+    pub(crate) suspends: bool,
     machine: MachineSetup,
     effects: Effects,
     pub(crate) journal: MemoryJournal,
@@ -123,6 +125,7 @@ impl World {
             wall: 0,
             wall_was_set: false,
             preempts: false,
+            suspends: false,
             machine,
             journal: MemoryJournal::new(effects.clone()),
             site: Site(std::rc::Rc::default(), effects.clone()),
@@ -146,7 +149,8 @@ impl World {
             _ => None,
         });
         let mut queues = reloaded.chain([&script.machine]).flat_map(|machine| &machine.queues);
-        self.preempts = queues.any(|(policy, _)| policy.starts_with("immediate"));
+        self.preempts = queues.clone().any(|(policy, _)| policy.starts_with("immediate"));
+        self.suspends = self.preempts || queues.any(|(policy, _)| policy == "ss");
         let steps = script.steps.iter().map(Some).chain([None]);
         let mut last = None;
         if let Err(what) = self.start() {
@@ -302,6 +306,10 @@ impl World {
                 self.die("its journal failed");
             }
             Called::Returned(Err(error)) => return Err(format!("the daemon ends by itself: {error}")),
+        }
+        let acted = std::mem::take(&mut self.site.0.borrow_mut().acted);
+        for action in acted {
+            let _ = writeln!(self.trace, "{:>14}   -> {action}", self.now);
         }
         self.site.0.borrow_mut().now = self.now;
         let broken = std::mem::take(&mut self.site.0.borrow_mut().broken);
@@ -605,7 +613,10 @@ impl World {
                 return Ok(());
             }
             for number in open.held {
-                self.ask(0, DaemonRequest::Release(number))?;
+                // A job that can never run is not released.
+                if let Some(Err(_)) = self.ask(0, DaemonRequest::Release(number))? {
+                    self.ask(0, DaemonRequest::Cancel { job: number, array: false })?;
+                }
             }
             for number in open.paused {
                 self.ask(0, DaemonRequest::Pause { job: number, on: false })?;

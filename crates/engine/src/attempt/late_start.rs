@@ -10,6 +10,11 @@ use crate::{Action, Attempt, AttemptOutcome, Engine, Journal, Launcher, Now};
 /// A longer delay counts as an absence of the daemon.
 pub(crate) const LONGEST_DELAY: Span = Span::from_ticks(250_000);
 
+/// Returns whether an attempt ended earlier than [`LONGEST_DELAY`] ago: nothing has followed its end since.
+pub(crate) fn has_late_end(now: Now, ends: &[(Attempt, AttemptOutcome)]) -> bool {
+    ends.iter().filter_map(|(_, outcome)| outcome.at()).any(|at| at + LONGEST_DELAY < now.ticks)
+}
+
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns whether the engine is later than [`LONGEST_DELAY`] for something that is due: it was stopped, or starved.
     pub(crate) fn has_stalled(&self, now: Now) -> bool {

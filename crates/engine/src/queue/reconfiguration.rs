@@ -18,6 +18,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// [`RequestError::Refused`] if the setup stays as it was. Otherwise as [`process_batch`](Engine::process_batch).
     pub fn reconfigure(&mut self, now: Now, setup: Setup) -> Result<(), RequestError> {
+        self.catch_up(now)?;
         let setup = setup.with_reservations(&self.setup.reservations)?;
         match self.replace_setup(now, setup) {
             Err(RequestError::Fatal(error @ EngineError::Violation(_))) => {
@@ -32,6 +33,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.commit_setup(now)
             }
         }
+    }
+
+    /// Applies what was due until now, and the facts that a failed commit left: a new setup is tried on the present state.
+    fn catch_up(&mut self, now: Now) -> Result<(), RequestError> {
+        let is_due = self.next_wakeup().is_some_and(|due| due <= now.ticks);
+        if is_due || self.retry.at().is_some() {
+            self.process_batch(now, vec![])?;
+        }
+        let message = "the ends of jobs are not stored yet, because there is no room";
+        self.retry.at().map_or(Ok(()), |_| Err(Problem::new(ProblemCode::Storage, message).into()))
     }
 
     /// Replaces the setup in this batch, if that affects no running job and breaks no promise. A trial on a copy decides.
