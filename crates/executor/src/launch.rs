@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use miserly_api::model::{self, OutputNames, Submission};
 use miserly_cgroup::online_cpus;
-use miserly_launch::{AttemptSpec, BootTime, EarlySignal, Interaction, OutputFile, ResourceLimits, RunMode};
+use miserly_launch::{
+    AttemptSpec, BootTime, EarlySignal, Interaction, MachineClock as _, OutputFile, ResourceLimits, RunMode,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::seal::Issue;

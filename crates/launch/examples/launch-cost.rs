@@ -11,8 +11,8 @@ use std::time::Duration;
 use miserly_cgroup::Tree;
 use miserly_cgroup::systemd::Scopes;
 use miserly_launch::{
-    AttemptSpec, BootTime, CgroupSpec, JobUser, OutputFile, PrivateFolders, ResourceLimits, RunMode, launch,
-    usable_cpus,
+    AttemptSpec, BootTime, CgroupSpec, JobUser, MachineClock as _, OutputFile, PrivateFolders,
+    ResourceLimits, RunMode, launch, usable_cpus,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 

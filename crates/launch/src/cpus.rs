@@ -1,13 +1,12 @@
 //! Processor affinity of threads, for any number of processors.
 
 use libc::c_ulong;
+use miserly_attempt::MAX_CPU as MAX;
 use rustix::io::{Errno, Result};
 use rustix::process::Pid;
 
 use crate::sys;
 
-/// Highest accepted processor number, far beyond the limit of any kernel.
-pub(crate) const MAX: u32 = 65_535;
 const BITS: usize = c_ulong::BITS as usize;
 
 /// Sets the affinity of a thread, or of the calling thread for `None`.

@@ -1,19 +1,18 @@
 //! Determines the state of an attempt after a restart of the daemon.
 
+use miserly_attempt::{AttemptEnd, BootTime, Files as _, FindError, StartRecord, files};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::boot::BootId;
+use crate::clock::MachineClock as _;
+use crate::clock::current_boot;
 use crate::connection::Connection;
-use crate::end::AttemptEnd;
-use crate::error::FindError;
-use crate::folder::{self, AttemptLock, Folder, StartRecord};
+use crate::folder::{AttemptLock, Folder};
 use crate::handle::{REPLY_TIMEOUT, Shim};
 use crate::session::{JobSession, KillResult};
-use crate::time::BootTime;
 
 /// Interval between attempts to take the lock of a shim that is unreachable because it begins or
 /// exits.
@@ -94,7 +93,7 @@ pub fn find_until(dir: &Path, until: BootTime) -> Result<FoundAttempt, FindError
 
 /// Connects to the shim that holds the lock, or returns `None` if it is unreachable.
 fn connect(folder: &Folder) -> Result<Option<Shim>, FindError> {
-    let Some(identity) = folder.read(folder::SHIM)? else { return Ok(None) };
+    let Some(identity) = folder.read(files::SHIM)? else { return Ok(None) };
     let Ok(line) = folder.connect().and_then(Connection::new) else { return Ok(None) };
     let dir = || folder.path().to_owned();
     Shim::from_connection(folder, identity, line)
@@ -107,12 +106,12 @@ fn resolve(folder: &Folder, lock: &AttemptLock, until: BootTime) -> Result<Found
     if let Some(end) = folder.read_end()? {
         return Ok(FoundAttempt::Ended(end));
     }
-    let Some(started) = folder.read::<StartRecord>(folder::STARTED)? else {
+    let Some(started) = folder.read::<StartRecord>(files::STARTED)? else {
         folder.void(lock)?;
         return Ok(FoundAttempt::NeverRan);
     };
     let dir = || folder.path().to_owned();
-    let boot_id = BootId::current().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
+    let boot_id = current_boot().map_err(|error| FindError::JobProcesses { dir: dir(), error })?;
     if boot_id != started.main.boot_id {
         return Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }));
     }

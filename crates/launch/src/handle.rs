@@ -1,5 +1,9 @@
 //! The daemon's handle of a shim.
 
+use miserly_attempt::{
+    AttemptEnd, BootTime, CommandError, CommandMessage, Files as _, Hello, Identity, RecordError,
+    ReplyMessage, ShimCommand, ShimReply, StartRecord, files, parse_reply,
+};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -10,16 +14,12 @@ use rustix::process::{Signal, pidfd_send_signal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::MachineClock as _;
 use crate::connection::Connection;
-use crate::end::AttemptEnd;
-use crate::error::CommandError;
-use crate::folder::{self, Folder, RecordError, StartRecord};
-use crate::identity::Identity;
-use crate::message::{CommandMessage, Hello, ReplyMessage, parse_reply};
+use crate::folder::{self, Folder};
+use crate::identity;
 use crate::procfs::Stat;
-use crate::protocol::{ShimCommand, ShimReply};
 use crate::session::{JobSession, KillResult};
-use crate::time::BootTime;
 use crate::wait;
 
 /// Time limit for a reply and for the handshake.
@@ -54,7 +54,7 @@ impl Shim {
         identity: Identity,
         connection: Connection,
     ) -> io::Result<Option<Shim>> {
-        let Some(pidfd) = identity.open()? else { return Ok(None) };
+        let Some(pidfd) = identity::open_same(&identity)? else { return Ok(None) };
         let dir = folder.path().to_owned();
         Ok(Some(Shim { dir, identity, pidfd, connection, last: 0, greeted: false, hello: None }))
     }
@@ -145,7 +145,7 @@ impl Shim {
     /// # Errors
     /// The record cannot be read.
     pub fn started(&self) -> Result<Option<StartRecord>, RecordError> {
-        read(&self.dir, folder::STARTED)
+        read(&self.dir, files::STARTED)
     }
 
     /// Returns the end of the attempt, or `None` if none is recorded.
@@ -164,7 +164,7 @@ impl Shim {
     /// # Errors
     /// The record cannot be read.
     pub fn start(&self) -> Result<Option<StartRecord>, RecordError> {
-        read(&self.dir, folder::STARTED)
+        read(&self.dir, files::STARTED)
     }
 
     /// Sends a command and waits for its reply, at most [`REPLY_TIMEOUT`].
@@ -244,7 +244,7 @@ impl AttemptProcesses {
     /// # Errors
     /// The record of the shim cannot be read.
     pub fn read(dir: &Path) -> Result<AttemptProcesses, RecordError> {
-        Ok(AttemptProcesses { dir: dir.to_owned(), shim: read(dir, folder::SHIM)? })
+        Ok(AttemptProcesses { dir: dir.to_owned(), shim: read(dir, files::SHIM)? })
     }
 
     /// Kills every process of the job that `/proc` shows, and waits for the deaths. The shim lives on.
@@ -252,7 +252,7 @@ impl AttemptProcesses {
     /// # Errors
     /// The start record or `/proc` cannot be read.
     pub fn kill_job(&self, until: BootTime) -> io::Result<KillResult> {
-        match read::<StartRecord>(&self.dir, folder::STARTED).map_err(io::Error::other)? {
+        match read::<StartRecord>(&self.dir, files::STARTED).map_err(io::Error::other)? {
             Some(started) => JobSession::new(&started, &self.dir).with_shim(self.shim.as_ref()).kill(until),
             None => Ok(KillResult::All(Vec::new())),
         }
@@ -290,7 +290,7 @@ impl AttemptProcesses {
     }
 
     fn open_shim(&self) -> io::Result<Option<OwnedFd>> {
-        self.shim.as_ref().map_or(Ok(None), Identity::open)
+        self.shim.as_ref().map_or(Ok(None), identity::open_same)
     }
 }
 
@@ -299,7 +299,7 @@ impl AttemptProcesses {
 /// # Errors
 /// The record cannot be read.
 pub fn recorded_end(dir: &Path) -> Result<Option<AttemptEnd>, RecordError> {
-    read(dir, folder::END)
+    read(dir, files::END)
 }
 
 /// Reads a record of an attempt, or returns `None` if it does not exist.

@@ -1,46 +1,33 @@
-//! The identity of a process, which a bare number is not.
+//! The processes that identities and numbers stand for.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use miserly_attempt::Identity;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use serde::{Deserialize, Serialize};
 
-use crate::boot::BootId;
+use crate::clock::current_boot;
 use crate::procfs::Stat;
 
-/// A process, identified by number, start and boot because the kernel reuses numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Process number.
-    pub pid: u32,
-    /// Start in clock ticks since the boot.
-    pub start_time: u64,
-    /// Boot of the machine, with which the process expires.
-    pub boot_id: BootId,
+/// Returns the identity of the process that has this number now.
+///
+/// # Errors
+/// There is no such process, or `/proc` cannot be read.
+pub(crate) fn of(pid: u32) -> io::Result<Identity> {
+    let stat = Stat::from_pid(pid)?.ok_or(Errno::SRCH)?;
+    Ok(Identity { pid, start_time: stat.start_time, boot_id: current_boot()? })
 }
 
-impl Identity {
-    /// Returns the identity of the process that has this number now.
-    ///
-    /// # Errors
-    /// There is no such process, or `/proc` cannot be read.
-    pub(crate) fn from_pid(pid: u32) -> io::Result<Identity> {
-        let stat = Stat::from_pid(pid)?.ok_or(Errno::SRCH)?;
-        Ok(Identity { pid, start_time: stat.start_time, boot_id: BootId::current()? })
+/// Opens a pidfd of a process, or returns `None` if it has exited.
+///
+/// # Errors
+/// `/proc` cannot be read, or no pidfd can be opened.
+pub(crate) fn open_same(process: &Identity) -> io::Result<Option<OwnedFd>> {
+    if current_boot()? != process.boot_id {
+        return Ok(None);
     }
-
-    /// Opens a pidfd of the process, or returns `None` if it has exited.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read, or no pidfd can be opened.
-    pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
-        if BootId::current()? != self.boot_id {
-            return Ok(None);
-        }
-        open(self.pid, self.start_time)
-    }
+    open(process.pid, process.start_time)
 }
 
 /// Opens a pidfd of the process with this number and start, or returns `None` if it has exited.
@@ -79,12 +66,12 @@ mod tests {
 
     #[test]
     fn another_start_is_another_process() {
-        let me = Identity::from_pid(std::process::id()).unwrap();
-        assert!(me.open().unwrap().is_some());
+        let me = of(std::process::id()).unwrap();
+        assert!(open_same(&me).unwrap().is_some());
         let later = Identity { start_time: me.start_time + 1, ..me.clone() };
-        assert!(later.open().unwrap().is_none());
+        assert!(open_same(&later).unwrap().is_none());
         let rebooted = Identity { boot_id: "another".into(), ..me };
-        assert!(rebooted.open().unwrap().is_none());
+        assert!(open_same(&rebooted).unwrap().is_none());
     }
 
     #[test]

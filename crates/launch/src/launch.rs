@@ -1,5 +1,8 @@
 //! Launching an attempt: creates the folder, spawns the shim and performs the handshake.
 
+use miserly_attempt::{
+    AttemptSpec, BootTime, Files as _, Handshake, LaunchError, ShimCommand, SpecRecord, files,
+};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,17 +13,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::boot::BootId;
+use crate::clock::MachineClock as _;
+use crate::clock::current_boot;
 use crate::connection::Connection;
-use crate::error::LaunchError;
 use crate::fault;
 use crate::folder::{self, Folder};
 use crate::handle::{REPLY_TIMEOUT, Shim};
-use crate::message::Handshake;
-use crate::protocol::ShimCommand;
 use crate::shortage::LaunchStep;
-use crate::spec::{AttemptSpec, SpecRecord};
-use crate::time::BootTime;
 use crate::wait;
 
 /// Starts an attempt under a shim of its own. The caller need not wait for the shim process.
@@ -38,8 +37,8 @@ pub fn launch(exe: &Path, dir: &Path, spec: &AttemptSpec) -> Result<Shim, Launch
     let folder = Folder::create(dir)?;
     // The lock file must exist before the disk is full.
     folder.create_lock()?;
-    let boot_id = BootId::current().ok();
-    folder.write(folder::SPEC, &SpecRecord { spec, boot_id })?;
+    let boot_id = current_boot().ok();
+    folder.write(files::SPEC, &SpecRecord { spec, boot_id })?;
     let launched = spawn(exe, &folder).and_then(|stream| handshake(&folder, stream));
     launched.map_err(|error| void_failed(dir, error))
 }
@@ -83,7 +82,7 @@ fn handshake(folder: &Folder, stream: UnixStream) -> Result<Shim, LaunchError> {
     if let Handshake::Refused(refusal) = message {
         return Err(refusal.into());
     }
-    let identity = folder.read(folder::SHIM)?.ok_or_else(died)?;
+    let identity = folder.read(files::SHIM)?.ok_or_else(died)?;
     let connected = Shim::from_connection(folder, identity, connection).map_err(|error| broken(&error))?;
     let mut shim = connected.ok_or_else(died)?;
     // The shim waits for this command, so it cannot exit before its pidfd is open.
@@ -109,7 +108,7 @@ fn void_failed(dir: &Path, error: LaunchError) -> LaunchError {
     let voided = || {
         let folder = Folder::open(dir).ok()?;
         let lock = folder.lock().ok()??;
-        let ran = folder.has(folder::STARTED).ok()?;
+        let ran = folder.has(files::STARTED).ok()?;
         if ran { None } else { folder.void(&lock).ok() }
     };
     match (voided(), error) {

@@ -36,17 +36,7 @@ pub mod fault;
 
 pub mod frame;
 
-mod time;
-
-mod boot;
-
-mod spec;
-
-mod protocol;
-
-mod message;
-
-mod end;
+mod clock;
 
 mod launch;
 
@@ -58,11 +48,9 @@ mod probe;
 
 pub mod shim;
 
-mod error;
-
 mod folder;
 
-mod queue_program;
+mod check_program;
 
 mod relay_socket;
 
@@ -78,34 +66,26 @@ mod connection;
 
 mod wait;
 
-mod lossless;
-
 mod shortage;
 
 mod sys;
 
-pub use boot::{BootId, StoredInstant};
-pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
-pub use error::{CommandError, FindError, LaunchError};
+pub use check_program::check_program;
+pub use clock::{MachineClock, current_boot};
 pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};
-pub use folder::{RecordError, StartRecord};
 pub use handle::{AttemptProcesses, REPLY_TIMEOUT, Shim, ShimParts, recorded_end};
-pub use identity::Identity;
 pub use launch::launch;
-pub use message::{Hello, PROTOCOL_VERSION, ReplyMessage};
-pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
-pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
-pub use queue_program::{
-    ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, check_program,
+pub use miserly_attempt::{
+    AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
+    CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, LaunchError,
+    OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage, ProgramFailure, ProgramKind, ProgramReport,
+    QueueProgram, QueuePrograms, RecordError, ReplyMessage, ReservedWindow, ResourceLimits, RunMode,
+    ShimCommand, ShimRefusal, ShimReply, SpecError, StartFailure, StartRecord, StoredInstant,
 };
+pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use relay_socket::RelaySocket;
 pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;
 pub use shortage::LaunchStep;
-pub use spec::{
-    AttemptSpec, CgroupSpec, CommandSpec, EarlySignal, Interaction, JobUser, OutputFile, PrivateFolders,
-    ReservedWindow, ResourceLimits, RunMode, SpecError,
-};
 pub use sys::pam::Pam;
 pub use sys::{FilterInstruction, empty_bounding_set, install_filter};
-pub use time::BootTime;

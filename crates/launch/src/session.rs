@@ -1,5 +1,6 @@
 //! Termination of a job without its shim.
 
+use miserly_attempt::{BootTime, Identity, StartRecord};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,10 +12,9 @@ use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::folder::StartRecord;
-use crate::identity::{self, Identity};
+use crate::clock::MachineClock as _;
+use crate::identity;
 use crate::procfs::{self, Stat};
-use crate::time::BootTime;
 use crate::wait;
 
 /// Environment variable with the folder of the attempt, in every process of a job.

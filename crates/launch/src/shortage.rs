@@ -4,13 +4,12 @@
 //! name of a [`LaunchStep`], an error number and a count: `write-script 28 2` makes the next two
 //! passes of that step fail for lack of disk space. A release build has no such code.
 
+use miserly_attempt::RecordError;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use rustix::io::Errno;
-
-use crate::folder::RecordError;
 
 /// Name of the file that selects a step.
 const FILE: &str = "shortage";

@@ -4,6 +4,7 @@
 
 pub(crate) mod pam;
 
+use miserly_attempt::ProcessUsage;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -12,8 +13,6 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, unshare_unsafe};
-
-use crate::end::ProcessUsage;
 
 /// Removes from the calling thread, for good, what programs with file capabilities or the set-user-ID bit could gain.
 ///

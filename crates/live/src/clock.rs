@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use miserly_core::{Span, Time};
 use miserly_engine::{ClockMark, JournalBatch, Now, wall_span};
 use miserly_launch::fault::ClockSteps;
-use miserly_launch::{BootId, BootTime, StoredInstant};
+use miserly_launch::{BootId, BootTime, MachineClock as _, StoredInstant};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,7 @@ use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, StoredJobs,
 };
-use miserly_launch::{BootId, BootTime};
+use miserly_launch::{BootTime, MachineClock as _, current_boot};
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -302,7 +302,7 @@ async fn wait_for_room(
 ///
 /// The offset of an earlier boot is stored before the next mark replaces it.
 fn clock_of(store: &mut Store, wall: Wall) -> Result<BootClock, DaemonError> {
-    let boot = BootId::current().map_err(system("cannot read the boot's name"))?;
+    let boot = current_boot().map_err(system("cannot read the boot's name"))?;
     let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
     let Some(mark) = mark else { return Ok(BootClock::start(boot, wall)) };
     let stored = EarlierBoots::read(store);

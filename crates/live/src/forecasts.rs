@@ -22,7 +22,7 @@ use miserly_engine::{
     Snapshots, WhatIfCopies,
 };
 use miserly_forecast::{Compared, Differences, Forecaster, Given, LiveQueue, SystemCopy};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use miserly_units::span_of_seconds;
 use tokio::sync::watch;
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use miserly_core::Time;
+use miserly_launch::MachineClock as _;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };

@@ -3,12 +3,13 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use miserly_attempt::BootTime;
 use rustix::io::{Errno, read};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use crate::time::BootTime;
+use crate::clock::MachineClock as _;
 
 /// A descriptor that is readable from a given instant on, also after the machine was suspended.
 pub(super) struct Alarm {
@@ -25,7 +26,7 @@ impl Alarm {
     pub(super) fn set(&self, at: Option<BootTime>) -> io::Result<()> {
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         // A past instant fires at once.
-        let it_value = at.map_or(never, BootTime::timer);
+        let it_value = at.map_or(never, |at| at.timer());
         let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &spec)?;
         Ok(())

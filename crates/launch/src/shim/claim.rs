@@ -1,5 +1,8 @@
 //! Claiming an attempt for a shim.
 
+use miserly_attempt::{
+    AttemptSpec, BootId, BootTime, Files as _, RecordError, ShimRefusal, SpecRecord, files,
+};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,15 +13,12 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use rustix::stdio::dup2_stdin;
 
-use crate::boot::BootId;
+use crate::clock::MachineClock as _;
 use crate::connection::Connection;
-use crate::folder::{self, AttemptLock, Folder, RecordError};
+use crate::folder::{AttemptLock, Folder};
 use crate::handle::REPLY_TIMEOUT;
-use crate::identity::Identity;
-use crate::protocol::ShimRefusal;
+use crate::identity;
 use crate::shortage::LaunchStep;
-use crate::spec::{AttemptSpec, SpecRecord};
-use crate::time::BootTime;
 use crate::wait;
 
 /// The longest wait for the lock of an attempt without a shim.
@@ -45,23 +45,23 @@ pub(super) fn claim(dir: &Path) -> Result<ClaimedAttempt, ShimRefusal> {
     let folder = Folder::open(dir).map_err(|error| failed(&error))?;
     let lock = lock(&folder).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Taken)?;
     LaunchStep::Claim.pass(dir).map_err(|error| failed(&error))?;
-    for record in [folder::STARTED, folder::END, folder::SHIM] {
+    for record in [files::STARTED, files::END, files::SHIM] {
         if folder.has(record).map_err(|error| failed(&error))? {
             return Err(ShimRefusal::Taken);
         }
     }
     // A void attempt has no specification under this name.
     let SpecRecord { spec, boot_id } =
-        folder.read(folder::SPEC).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Void)?;
+        folder.read(files::SPEC).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Void)?;
     let listener = nonblocking_listener(&folder).map_err(|error| failed(&error))?;
-    let me = Identity::from_pid(std::process::id()).map_err(|error| failed(&error))?;
+    let me = identity::of(std::process::id()).map_err(|error| failed(&error))?;
     if boot_id.is_some_and(|boot| boot != me.boot_id) {
         return Err(failed(&"its window is of an earlier boot of the machine"));
     }
     // Whatever needs room comes first: a launcher tries again, and a job that has begun cannot.
-    folder.preallocate().map_err(|error| failed(&error))?;
+    folder.make_room().map_err(|error| failed(&error))?;
     // Written last, because a reader of this file connects.
-    folder.write(folder::SHIM, &me).map_err(|error| failed(&error))?;
+    folder.write(files::SHIM, &me).map_err(|error| failed(&error))?;
     Ok(ClaimedAttempt { folder, spec, boot: me.boot_id, listener, lock })
 }
 
@@ -72,7 +72,7 @@ fn lock(folder: &Folder) -> Result<Option<AttemptLock>, RecordError> {
     let until = BootTime::now().after(LOCK_WAIT);
     loop {
         let lock = folder.lock()?;
-        if lock.is_some() || folder.has(folder::SHIM)? || BootTime::now() >= until {
+        if lock.is_some() || folder.has(files::SHIM)? || BootTime::now() >= until {
             return Ok(lock);
         }
         std::thread::sleep(LOCK_PAUSE);
@@ -120,7 +120,7 @@ mod tests {
         assert!(taken.is_some());
         moment.join().unwrap();
         // A shim that has claimed the attempt holds it until its end.
-        folder.write(folder::SHIM, &Identity::from_pid(std::process::id()).unwrap()).unwrap();
+        folder.write(files::SHIM, &identity::of(std::process::id()).unwrap()).unwrap();
         assert!(lock(&folder).unwrap().is_none());
     }
 }

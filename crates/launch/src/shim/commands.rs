@@ -1,5 +1,9 @@
 //! Execution of the daemon's commands.
 
+use miserly_attempt::{
+    AttemptPhase, AttemptState, BootTime, CommandMessage, Hello, ProgramKind, ReplyMessage, ReservedWindow,
+    RunMode, ShimCommand, ShimRefusal, ShimReply, parse_command,
+};
 use miserly_cgroup::Capability;
 use rustix::process::Signal;
 
@@ -7,15 +11,11 @@ use super::job_processes::StopScan;
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;
+use crate::clock::MachineClock as _;
 use crate::connection::Connection;
 use crate::cpus;
 use crate::identity::raw;
-use crate::message::{CommandMessage, Hello, ReplyMessage, parse_command};
-use crate::protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
-use crate::queue_program::ProgramKind;
-use crate::spec::{ReservedWindow, RunMode};
 use crate::sys;
-use crate::time::BootTime;
 
 /// Most messages that are handled before the shim looks at its other duties.
 const BATCH: usize = 64;

@@ -3,6 +3,7 @@
 //! Operations that may block for long happen here, because the shim can kill this process. `user_part` has those that the user
 //! of the job can make block.
 
+use miserly_attempt::{AttemptSpec, Files as _, OutputFile, RecordError, StartFailure, files};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -21,11 +22,9 @@ use rustix::process::{
 use super::main_process::{SetupFailure, SetupMessage};
 use super::user_part::UserPart;
 use super::{job_cgroup, private_folders, user};
-use crate::end::StartFailure;
-use crate::folder::{self, Folder, RecordError};
+use crate::folder::Folder;
 use crate::session::MARK;
 use crate::shortage::{LaunchStep, is_shortage, is_shortage_of_record};
-use crate::spec::{AttemptSpec, OutputFile};
 use crate::sys;
 
 /// Prepares, waits for permission and becomes the command. Returns only on failure.
@@ -48,7 +47,7 @@ fn execute(stream: &UnixStream, dir: &Path) -> Result<(), SetupFailure> {
     let folder = Folder::open(dir)
         .map_err(|error| short_record_or(&error, StartFailure::setup("its folder", &error)))?;
     let spec = folder
-        .read::<AttemptSpec>(folder::SPEC)
+        .read::<AttemptSpec>(files::SPEC)
         .map_err(|error| short_record_or(&error, StartFailure::setup("its specification", &error)))?;
     let Some(spec) = spec else { return Err(StartFailure::Ended.into()) };
     // From here on a kill of the group reaches this process and all its children.

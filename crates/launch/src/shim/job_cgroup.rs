@@ -1,13 +1,12 @@
 //! The control group of a job, where there is one.
 
+use miserly_attempt::{AttemptSpec, CgroupSpec, RunMode};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use miserly_cgroup::{Capability, CgroupError, EventWatch, JobGroup, Limits, Processors, Tree, Usage};
-
-use crate::spec::{AttemptSpec, CgroupSpec, RunMode};
 
 /// The control group of a job: the means of the kernel that processes alone do not have.
 pub(super) struct JobCgroup {

@@ -1,5 +1,6 @@
 //! The main process of a job, from the preparing program to its exit.
 
+use miserly_attempt::{BootTime, Exit, ProcessUsage, StartFailure};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -11,11 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::queue_programs::QueueProgramRuns;
 use super::{copy, exec};
+use crate::clock::MachineClock as _;
 use crate::connection::Connection;
-use crate::end::{Exit, ProcessUsage, StartFailure};
 use crate::shortage::{LaunchStep, is_shortage};
 use crate::sys;
-use crate::time::BootTime;
 
 /// A message of the preparing program. A closed connection means that it became the command.
 #[derive(Debug, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 //! The process that opened the session became the command. So a program of root closes it when no process of the job is left.
 //! The shim does not wait for it, because a module may take any time.
 
+use miserly_attempt::JobUser;
 use std::env;
 use std::io;
 use std::path::Path;
@@ -11,7 +12,6 @@ use std::thread;
 use std::time::Duration;
 
 use super::{SESSION, call};
-use crate::spec::JobUser;
 use crate::sys::pam::Pam;
 
 /// Environment variables for the service and the name of the user. The folder of the attempt may be gone.

@@ -1,13 +1,10 @@
 //! The end of an attempt and its record.
 
+use miserly_attempt::{AttemptEnd, BootTime, EndCause, Exit, Files as _, ProgramKind, StoredInstant};
 use std::time::Duration;
 
 use super::job_cgroup::JobCgroup;
 use super::supervisor::Supervisor;
-use crate::boot::StoredInstant;
-use crate::end::{AttemptEnd, EndCause, Exit, StartFailure};
-use crate::queue_program::ProgramKind;
-use crate::time::BootTime;
 
 /// Pause after the first failed write. It doubles with each retry.
 const FIRST: Duration = Duration::from_secs(1);
@@ -37,25 +34,12 @@ impl PendingEnd {
     }
 }
 
-impl AttemptEnd {
-    /// Returns whether `SIGTERM` of an unknown sender ended the job, or its prolog.
-    fn may_be_shutdown(&self) -> bool {
-        self.cause.is_none() && may_be_shutdown(&self.exit)
-    }
-}
-
-/// Returns whether an exit may be the effect of a `SIGTERM` that the shim gets, too: to the command, to its prolog, or to the
-/// program that waits for the prolog.
-fn may_be_shutdown(exit: &Exit) -> bool {
-    exit.is_termination() || matches!(exit, Exit::Failed(StartFailure::Prolog(_) | StartFailure::Ended))
-}
-
 impl Supervisor {
     /// Ends the job because the machine or the session shuts down.
     ///
     /// A job that has just died of the same shutdown gets the same cause.
     pub(super) fn shut_down(&mut self, now: BootTime) {
-        if self.main.exit.as_ref().is_none_or(may_be_shutdown) {
+        if self.main.exit.as_ref().is_none_or(Exit::may_be_shutdown) {
             self.timeline.shut_down(now);
         }
         if let Some(pending) = self.pending_end.as_mut().filter(|pending| pending.end.may_be_shutdown()) {

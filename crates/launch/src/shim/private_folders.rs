@@ -1,12 +1,12 @@
 //! Folders that only the processes of an attempt have.
 
+use miserly_attempt::{AttemptSpec, PrivateFolders};
 use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 
-use crate::spec::{AttemptSpec, PrivateFolders};
 use crate::sys;
 
 /// The folders in which programs leave files that no limit of a job would reach.

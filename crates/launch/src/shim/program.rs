@@ -1,21 +1,22 @@
 //! The shim as a program of its own, which uses less memory than the program of a daemon.
 
+use miserly_attempt::PROTOCOL_VERSION;
 use std::env::args_os;
 use std::path::Path;
 use std::process::ExitCode;
 
 use super::run;
-use crate::message::PROTOCOL_VERSION;
 
 /// The sources that define what a daemon and its shim have in common.
-const SOURCES: [&str; 10] = [
-    include_str!("../spec.rs"),
-    include_str!("../protocol.rs"),
-    include_str!("../message.rs"),
+const SOURCES: [&str; 11] = [
+    include_str!("../../../attempt/src/spec.rs"),
+    include_str!("../../../attempt/src/protocol.rs"),
+    include_str!("../../../attempt/src/message.rs"),
+    include_str!("../../../attempt/src/files.rs"),
     include_str!("../folder.rs"),
-    include_str!("../end.rs"),
+    include_str!("../../../attempt/src/end.rs"),
     include_str!("../launch.rs"),
-    include_str!("../queue_program.rs"),
+    include_str!("../../../attempt/src/queue_program.rs"),
     include_str!("supervisor.rs"),
     include_str!("queue_programs.rs"),
     include_str!("job_cgroup.rs"),

@@ -6,6 +6,9 @@
 //! Its standard input is the connection to the shim, whose death ends the program. Its standard output is the lock of the
 //! attempt, so that no other process resolves the attempt before.
 
+use miserly_attempt::{
+    AttemptSpec, BootTime, Files as _, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, files,
+};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
@@ -26,15 +29,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, set_child_sub
 use rustix::stdio::dup2_stdin;
 
 use super::{PROGRAM, RUNNER, call, exec};
+use crate::check_program::check_program;
+use crate::clock::{self, MachineClock as _};
 use crate::connection::Connection;
-use crate::folder::{self, Folder};
+use crate::folder::Folder;
 use crate::identity;
 use crate::procfs::{self, Stat};
-use crate::queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, check_program};
 use crate::session::MARK;
-use crate::spec::AttemptSpec;
 use crate::sys;
-use crate::time::BootTime;
 use crate::wait;
 
 /// The bytes of output that a report has.
@@ -95,7 +97,7 @@ fn read(dir: &Path) -> io::Result<(QueueProgram, Vec<(OsString, OsString)>)> {
     let name = env::var(KIND).map_err(io::Error::other)?;
     let kind = [ProgramKind::Prolog, ProgramKind::Epilog].into_iter().find(|kind| kind.name() == name);
     let folder = Folder::open(dir).map_err(io::Error::other)?;
-    let spec: Option<AttemptSpec> = folder.read(folder::SPEC).map_err(io::Error::other)?;
+    let spec: Option<AttemptSpec> = folder.read(files::SPEC).map_err(io::Error::other)?;
     let programs = spec.and_then(|spec| spec.queue_programs);
     let found = programs.and_then(|programs| Some((programs.get(kind?)?.clone(), programs.env)));
     found.ok_or_else(|| io::Error::other(format!("the specification has no {name}")))
@@ -150,7 +152,7 @@ impl Running {
                 PollFd::from_borrowed_fd(shim.as_fd(), PollFlags::IN),
             ];
             polled.extend(self.output.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-            match poll(&mut polled, Some(&BootTime(0).after(left).timespec())) {
+            match poll(&mut polled, Some(&clock::timespec(BootTime(0).after(left)))) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

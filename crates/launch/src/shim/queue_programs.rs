@@ -3,6 +3,9 @@
 //! The prolog begins after the start record is durable, and the epilog before the end is recorded. So no other attempt runs
 //! either of them again, whichever process is killed.
 
+use miserly_attempt::{
+    BootTime, EndCause, Exit, Files as _, ProgramFailure, ProgramKind, ProgramReport, StartFailure,
+};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -12,10 +15,8 @@ use super::main_process::{MainProcess, Permission, SetupFailure};
 use super::pending_end::PendingEnd;
 use super::program_runner;
 use super::supervisor::{RETRY_INTERVAL, Supervisor};
+use crate::clock::MachineClock as _;
 use crate::connection::Connection;
-use crate::end::{EndCause, Exit, StartFailure};
-use crate::queue_program::{ProgramFailure, ProgramKind, ProgramReport};
-use crate::time::BootTime;
 
 /// The time after the limit of a program at which its runner is killed, because it was stopped or does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);

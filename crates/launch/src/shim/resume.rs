@@ -1,5 +1,6 @@
 //! Resuming a job: its process group with one signal, other processes one by one.
 
+use miserly_attempt::{BootTime, ShimRefusal};
 use std::io;
 
 use miserly_cgroup::Capability;
@@ -7,8 +8,7 @@ use rustix::process::Signal;
 
 use super::commands::CommandResult;
 use super::supervisor::{RETRY_INTERVAL, Supervisor};
-use crate::protocol::ShimRefusal;
-use crate::time::BootTime;
+use crate::clock::MachineClock as _;
 
 impl Supervisor {
     /// Resumes the job on a command or at the begin of its window.

@@ -1,5 +1,9 @@
 //! The main loop of a shim over its children, its timer and the daemon.
 
+use miserly_attempt::{
+    BootTime, EarlySignal, Files as _, Handshake, ProgramKind, RunMode, ShimRefusal, StartFailure,
+    StartRecord,
+};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -21,19 +25,13 @@ use super::queue_programs::QueueProgramRuns;
 use super::stop::PendingStop;
 use super::timeline::{DueAction, Timeline};
 use super::user_signals::UserSignals;
+use crate::clock::MachineClock as _;
 use crate::connection::Connection;
 use crate::cpus;
-use crate::end::StartFailure;
-use crate::folder::StartRecord;
-use crate::identity::{Identity, raw};
-use crate::message::Handshake;
+use crate::identity::{self, raw};
 use crate::procfs;
-use crate::protocol::ShimRefusal;
-use crate::queue_program::ProgramKind;
 use crate::shortage::{is_shortage, is_shortage_of_record};
-use crate::spec::{EarlySignal, RunMode};
 use crate::sys;
-use crate::time::BootTime;
 
 /// Time from the request of the permission to the permission after which the start record is corrected.
 const LATE_PERMISSION: Duration = Duration::from_millis(100);
@@ -246,7 +244,7 @@ impl Supervisor {
         }
         let (pid, asked) = (self.main.pid, BootTime::now());
         let setup = StartFailure::setup;
-        let main = Identity::from_pid(pid)
+        let main = identity::of(pid)
             .map_err(|error| SetupFailure::new(setup("its identity", &error), is_shortage(&error)))?;
         let cgroup = self.processes.any_cgroup().map(|cgroup| cgroup.path().to_owned());
         let programs = self.attempt.spec.queue_programs.as_ref();

@@ -3,6 +3,7 @@
 //! The program that becomes the command is a process of its own with one thread. It gives up root's rights before it opens
 //! anything that the user chose. Until it executes the command, the kernel lets no process of the user trace it.
 
+use miserly_attempt::JobUser;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -15,7 +16,6 @@ use rustix::thread::{
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-use crate::spec::JobUser;
 use crate::sys;
 use crate::sys::pam::Pam;
 

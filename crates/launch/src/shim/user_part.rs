@@ -6,6 +6,7 @@
 //!
 //! > **Architecture invariant:** nothing of this part leaves an attempt that never ran.
 
+use miserly_attempt::{AttemptSpec, Files as _, Interaction, OutputFile, StartFailure};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,11 +26,9 @@ use super::exec::{Prepared, send};
 use super::main_process::SetupMessage;
 use super::relay::{self, RelayParts};
 use super::{private_folders, user};
-use crate::end::StartFailure;
 use crate::fault::FaultPoint;
 use crate::folder::Folder;
 use crate::shortage::{LaunchStep, is_shortage};
-use crate::spec::{AttemptSpec, Interaction, OutputFile};
 
 /// Text of a step in which the window ends.
 const NO_ANSWER: &str = "no answer before the end of the window";

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Exit, FoundAttempt, launch};
+use miserly_launch::{BootTime, Exit, FoundAttempt, MachineClock as _, launch};
 use miserly_test_support::Draws;
 use rustix::process::{Pid, Signal, kill_process};
 

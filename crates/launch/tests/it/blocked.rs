@@ -5,7 +5,9 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use miserly_launch::{AttemptEnd, BootTime, EndCause, Exit, FoundAttempt, RunMode, StartFailure};
+use miserly_launch::{
+    AttemptEnd, BootTime, EndCause, Exit, FoundAttempt, MachineClock as _, RunMode, StartFailure,
+};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
 use crate::support::{SECOND, Test, cpus, until};

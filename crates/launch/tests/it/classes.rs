@@ -4,7 +4,8 @@ use std::fs;
 
 use miserly_cgroup::Capability;
 use miserly_launch::{
-    AttemptPhase, BootTime, RunMode, ShimCommand, ShimRefusal, ShimReply, Unenforced, leaves_idle, unenforced,
+    AttemptPhase, BootTime, MachineClock as _, RunMode, ShimCommand, ShimRefusal, ShimReply, Unenforced,
+    leaves_idle, unenforced,
 };
 
 use crate::support::{SECOND, Test, cpus, done, is_idle, kill, status, ticks, until};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use miserly_launch::{
     AttemptPhase, AttemptProcesses, BootId, BootTime, Exit, FindError, FoundAttempt, KillResult, LossCause,
-    ShimCommand, find,
+    MachineClock as _, ShimCommand, current_boot, find,
 };
 use miserly_test_support::Requirement;
 use rustix::process::{Pid, Signal, kill_process};
@@ -199,7 +199,7 @@ fn record(test: &Test, name: &str) -> serde_json::Value {
 fn each_record_names_the_boot_of_its_instants() {
     let test = Test::new("true");
     let at = test.run().at;
-    let boot = BootId::current().unwrap();
+    let boot = current_boot().unwrap();
     assert_eq!(at.boot_time(&boot), Some(at.parts().0));
     for name in ["spec.json", "shim.json", "started.json", "end.json"] {
         assert_eq!(record(&test, name)["boot_id"], boot.to_string(), "{name}");

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use miserly_launch::{
-    AttemptPhase, BootTime, EndCause, FoundAttempt, ReservedWindow, RunMode, Shim, ShimCommand, leaves_idle,
+    AttemptPhase, BootTime, EndCause, FoundAttempt, MachineClock as _, ReservedWindow, RunMode, Shim,
+    ShimCommand, leaves_idle,
 };
 
 use crate::support::{SECOND, SOON, Test, cpus, done, ended, is_idle, kill, status, until};

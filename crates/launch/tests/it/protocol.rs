@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use miserly_launch::{
-    AttemptPhase, BootId, FoundAttempt, Identity, PROTOCOL_VERSION, ShimCommand, ShimReply, find,
+    AttemptPhase, FoundAttempt, Identity, MachineClock as _, PROTOCOL_VERSION, ShimCommand, ShimReply,
+    current_boot, find,
 };
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ impl FakeShim {
         rustix::net::listen(&listener, 8).unwrap();
         let pid = std::process::id();
         let start_time = crate::support::stat(pid).unwrap()[19].parse().unwrap();
-        let boot_id = BootId::current().unwrap();
+        let boot_id = current_boot().unwrap();
         let identity = serde_json::to_vec(&Identity { pid, start_time, boot_id }).unwrap();
         fs::write(folder.path().join("shim.json"), identity).unwrap();
         FakeShim { folder, listener, _lock: lock }

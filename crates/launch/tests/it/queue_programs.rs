@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use miserly_cgroup::Capability;
 use miserly_launch::{
-    AttemptEnd, AttemptPhase, BootTime, EndCause, Exit, FoundAttempt, ProgramFailure, QueueProgram,
-    QueuePrograms, RunMode, Shim, ShimCommand, ShimRefusal, ShimReply, StartFailure,
+    AttemptEnd, AttemptPhase, BootTime, EndCause, Exit, FoundAttempt, MachineClock as _, ProgramFailure,
+    QueueProgram, QueuePrograms, RunMode, Shim, ShimCommand, ShimRefusal, ShimReply, StartFailure,
 };
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use miserly_cgroup::{Capability, Tree, group_of};
 use miserly_launch::{
-    AttemptEnd, AttemptSpec, AttemptState, BootTime, CgroupSpec, Exit, FoundAttempt, OutputFile,
-    ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch, usable_cpus,
+    AttemptEnd, AttemptSpec, AttemptState, BootTime, CgroupSpec, Exit, FoundAttempt, MachineClock as _,
+    OutputFile, ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch, usable_cpus,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use miserly_launch::{AttemptPhase, BootTime, EndCause, Exit, ShimCommand, ShimRefusal, ShimReply};
+use miserly_launch::{
+    AttemptPhase, BootTime, EndCause, Exit, MachineClock as _, ShimCommand, ShimRefusal, ShimReply,
+};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support::{SECOND, Test, done, ended, is_stopped, kill, until};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use miserly_launch::{AttemptPhase, BootTime, EndCause, Exit, RunMode, ShimCommand, ShimRefusal, ShimReply};
+use miserly_launch::{
+    AttemptPhase, BootTime, EndCause, Exit, MachineClock as _, RunMode, ShimCommand, ShimRefusal, ShimReply,
+};
 
 use crate::support::{SECOND, Test, alive, cpus, done, ended, until};
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_engine::{Caller, Snapshots};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 

@@ -7,7 +7,7 @@ use miserly_api::model::{KilledBy, OverdueCause};
 use miserly_core::Span;
 use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch, Usage};
 use miserly_executor::{FindFailure, LaunchFailureKind};
-use miserly_launch::{BootTime, FoundAttempt, Shim};
+use miserly_launch::{BootTime, FoundAttempt, MachineClock as _, Shim};
 
 use super::backoff::Backoff;
 use super::force::ForcedEnd;

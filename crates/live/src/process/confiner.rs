@@ -13,7 +13,7 @@ use std::time::Duration;
 use miserly_cgroup::format_cpus;
 use miserly_cgroup::systemd::Confinement;
 use miserly_engine::{Action, Attempt};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 
 use super::executor::Executor;
 use super::notes::LauncherNotes;

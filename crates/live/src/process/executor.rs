@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use miserly_engine::Attempt;
 use miserly_executor::{AttemptId, Attempts, Client, FindFailure, LaunchFailure, LaunchRequest};
-use miserly_launch::{BootTime, FoundAttempt, KillResult, Shim};
+use miserly_launch::{BootTime, FoundAttempt, KillResult, MachineClock as _, Shim};
 
 use super::retire;
 

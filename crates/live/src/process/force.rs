@@ -10,7 +10,7 @@ use std::time::Duration;
 use miserly_api::model::{Exit, KilledBy, OverdueCause};
 use miserly_core::Time;
 use miserly_engine::{Attempt, AttemptOutcome, Input};
-use miserly_launch::{BootTime, KillResult};
+use miserly_launch::{BootTime, KillResult, MachineClock as _};
 
 use super::attempt::report_survivors;
 use super::shim_loop::Context;

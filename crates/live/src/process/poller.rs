@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use miserly_executor::FindFailure;
-use miserly_launch::{BootId, FoundAttempt, LossCause, LostAttempt, StartRecord};
+use miserly_launch::{FoundAttempt, LossCause, LostAttempt, StartRecord, current_boot};
 use serde::de::DeserializeOwned;
 
 use crate::store::{ENDED, ended_folders, private_folder};
@@ -118,7 +118,7 @@ pub(super) fn find(folder: &Path) -> Result<Option<FoundAttempt>, FindFailure> {
             return Ok(Some(FoundAttempt::Ended(end)));
         }
         if let Some(started) = read::<StartRecord>(&kept.join(STARTED))? {
-            let is_same = BootId::current().map_err(|error| failed(&error))? == started.main.boot_id;
+            let is_same = current_boot().map_err(|error| failed(&error))? == started.main.boot_id;
             let cause = if is_same { LossCause::Kill } else { LossCause::Reboot };
             return Ok(Some(FoundAttempt::Lost(LostAttempt { started, cause, killed: vec![] })));
         }

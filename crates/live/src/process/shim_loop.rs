@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_engine::{Action, Attempt, Input};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::attempt::{Begin, Stage, Supervised};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use miserly_launch::{BootTime, Shim, StoredInstant};
+use miserly_launch::{BootTime, MachineClock as _, Shim, StoredInstant};
 
 use super::backoff::Backoff;
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use miserly_engine::{Action, Attempt};
-use miserly_launch::{BootTime, CommandError, Shim, ShimCommand, StoredInstant};
+use miserly_launch::{BootTime, CommandError, MachineClock as _, Shim, ShimCommand, StoredInstant};
 
 use super::backoff::Backoff;
 use super::convert;

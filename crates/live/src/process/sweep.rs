@@ -9,7 +9,8 @@ use miserly_core::Span;
 use miserly_engine::{Adoption, Attempt};
 use miserly_executor::FindFailure;
 use miserly_launch::{
-    AttemptSpec, BootTime, FoundAttempt, REPLY_TIMEOUT, RunMode, Shim, ShimCommand, ShimReply,
+    AttemptSpec, BootTime, FoundAttempt, MachineClock as _, REPLY_TIMEOUT, RunMode, Shim, ShimCommand,
+    ShimReply,
 };
 
 use super::Processes;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use miserly_engine::{Absence, Attempt, BegunWindow};
 use miserly_executor::FindFailure;
-use miserly_launch::{BootTime, FoundAttempt, Shim, ShimCommand, ShimReply};
+use miserly_launch::{BootTime, FoundAttempt, MachineClock as _, Shim, ShimCommand, ShimReply};
 
 use super::attempt::Begin;
 use super::home::{outcome, used};

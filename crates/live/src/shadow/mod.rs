@@ -28,7 +28,7 @@ use jiff::tz::TimeZone;
 use miserly_api::model::{Problem, ProblemCode, ShadowReport, ShadowView};
 use miserly_core::{JobNumber, Span, Time};
 use miserly_engine::{JournalLine, Snapshot, Snapshots};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use miserly_policies::PolicySpec;
 
 use self::follow::{Progress, QueueShadow};

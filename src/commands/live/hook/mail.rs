@@ -4,7 +4,7 @@ use std::process::Command;
 
 use miserly_api::model::{JobView, MailEvent, domain_of, is_address};
 use miserly_follow::JobEventKind;
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use miserly_view::plain;
 
 use super::mail_rate::{MailRate, Permit};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use jiff::Timestamp;
 use miserly_follow::{JobEvent, JobEventKind};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use miserly_view::word;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;

@@ -14,6 +14,7 @@ mod job_input;
 
 mod start;
 
+use miserly_attempt::BootTime;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,9 +32,9 @@ use self::history::History;
 use self::job_input::JobInput;
 pub(super) use self::start::{RelayParts, detach, start};
 use self::start::{RelaySettings, settings};
+use crate::clock::{self, MachineClock as _};
 use crate::frame::{ClientFrame, RelayHello};
 use crate::identity::raw;
-use crate::time::BootTime;
 
 /// Time for which the relay of an ended job still sends the rest of the output.
 const FLUSH_TIME: Duration = Duration::from_millis(500);
@@ -138,7 +139,7 @@ impl Relay {
         polled.extend(self.client.as_ref().map(|client| client.poll(end)));
         let read_at = self.terminal.as_ref().and_then(|terminal| terminal.read_at);
         let next = self.until.or(read_at);
-        let left = next.map(|next| BootTime(0).after(next.since(BootTime::now())).timespec());
+        let left = next.map(|next| clock::timespec(BootTime(0).after(next.since(BootTime::now()))));
         match poll(&mut polled, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -187,7 +188,7 @@ impl Relay {
     fn notice_exit(&mut self) {
         let Some(exit) = &self.exit else { return };
         let mut polled = [PollFd::new(exit, PollFlags::IN)];
-        if poll(&mut polled, Some(&BootTime(0).timespec())).is_ok_and(|count| count > 0) {
+        if poll(&mut polled, Some(&clock::timespec(BootTime(0)))).is_ok_and(|count| count > 0) {
             self.exit = None;
             match &mut self.terminal {
                 Some(terminal) => terminal.read_at = None,

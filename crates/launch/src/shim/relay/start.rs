@@ -1,5 +1,6 @@
 //! The start of a relay by the program that becomes the command.
 
+use miserly_attempt::Interaction;
 use std::env;
 use std::fs::File;
 use std::io;
@@ -16,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::MARK;
 use crate::shim::{RELAY, RELAY_PARENT, call};
-use crate::spec::Interaction;
 use crate::sys;
 
 /// Environment variable with the [`RelaySettings`].

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use miserly_cgroup::{Capability, CgroupError, JobGroup, Pressure, Resource};
 use miserly_engine::Attempt;
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 use miserly_units::memory;
 
 use self::decide::{OpportunisticJob, Reading};

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_engine::{Attempt, SlotSchedule};
-use miserly_launch::BootTime;
+use miserly_launch::{BootTime, MachineClock as _};
 
 use self::rotation::{Rotation, Switch};
 use super::message::{AttemptHandle, AttemptMessage};

@@ -159,22 +159,29 @@ impl ShimCommand {
 }
 
 impl ShimRefusal {
-    pub(crate) fn from_cpus(cpus: &[u32], error: &dyn ToString) -> ShimRefusal {
+    /// Returns the refusal of processors.
+    pub fn from_cpus(cpus: &[u32], error: &dyn ToString) -> ShimRefusal {
         ShimRefusal::Cpus { cpus: cpus.to_owned(), error: error.to_string() }
     }
 
-    pub(crate) fn from_cgroup(cpus: &[u32], error: &CgroupError) -> ShimRefusal {
+    /// Returns the refusal of a setting of the control group.
+    pub fn from_cgroup(cpus: &[u32], error: &CgroupError) -> ShimRefusal {
         if error.is_about_cpus() {
             return ShimRefusal::from_cpus(cpus, error);
         }
         ShimRefusal::Cgroup { error: error.to_string() }
     }
 
-    pub(crate) fn from_processes(error: &std::io::Error) -> ShimRefusal {
+    /// Returns the refusal for processes that cannot be inspected.
+    pub fn from_processes(error: &std::io::Error) -> ShimRefusal {
         ShimRefusal::Processes { error: error.to_string() }
     }
 
-    pub(crate) fn check_cpus(cpus: &[u32]) -> Result<(), ShimRefusal> {
+    /// Checks that a job could run on these processors on some machine.
+    ///
+    /// # Errors
+    /// The refusal of processors.
+    pub fn check_cpus(cpus: &[u32]) -> Result<(), ShimRefusal> {
         crate::spec::check_cpus(cpus).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
     }
 }

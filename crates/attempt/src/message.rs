@@ -30,30 +30,34 @@ pub struct Hello {
 
 impl Hello {
     /// Returns the description of this program.
-    pub(crate) fn own() -> Hello {
+    pub fn own() -> Hello {
         Hello { version: PROTOCOL_VERSION, program: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
     /// Returns the description of a peer without one.
-    pub(crate) fn earliest() -> Hello {
+    pub fn earliest() -> Hello {
         Hello { version: 0, program: "0".to_owned() }
     }
 }
 
 /// A numbered [`ShimCommand`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CommandMessage {
-    pub(crate) number: u64,
-    pub(crate) command: ShimCommand,
+pub struct CommandMessage {
+    /// Number of the command, from 1. The reply has it, too.
+    pub number: u64,
+    /// The command.
+    pub command: ShimCommand,
+    /// Description of the daemon, in its first command on a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) hello: Option<Hello>,
+    pub hello: Option<Hello>,
 }
 
 /// The first message of a shim to its launcher.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Handshake {
+pub enum Handshake {
     /// The shim has claimed the attempt.
     Claimed,
+    /// It has not.
     Refused(ShimRefusal),
 }
 
@@ -78,14 +82,17 @@ struct Envelope {
     number: u64,
 }
 
-/// Parses a command. An unknown one yields its number, or 0, and the refusal.
-pub(crate) fn parse_command(line: &[u8]) -> Result<CommandMessage, (u64, ShimRefusal)> {
+/// Parses a command.
+///
+/// # Errors
+/// The number of an unknown command, or 0, and the refusal.
+pub fn parse_command(line: &[u8]) -> Result<CommandMessage, (u64, ShimRefusal)> {
     serde_json::from_slice(line)
         .map_err(|error| (number(line), ShimRefusal::Unknown { error: error.to_string() }))
 }
 
 /// Parses a reply.
-pub(crate) fn parse_reply(line: &[u8]) -> ReplyMessage {
+pub fn parse_reply(line: &[u8]) -> ReplyMessage {
     serde_json::from_slice(line).unwrap_or_else(|error| ReplyMessage {
         number: number(line),
         reply: ShimReply::Unknown { error: error.to_string() },

@@ -13,6 +13,9 @@ use crate::lossless;
 use crate::queue_program::QueuePrograms;
 use crate::time::BootTime;
 
+/// Highest accepted processor number, far beyond the limit of any kernel.
+pub const MAX_CPU: u32 = 65_535;
+
 /// The complete specification of one attempt. The shim needs no further input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptSpec {
@@ -82,12 +85,13 @@ pub struct AttemptSpec {
 
 /// A specification as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SpecRecord<S = AttemptSpec> {
+pub struct SpecRecord<S = AttemptSpec> {
+    /// The specification.
     #[serde(flatten)]
-    pub(crate) spec: S,
+    pub spec: S,
     /// Boot of the instants of the window. `None` in a record of an earlier version.
     #[serde(default)]
-    pub(crate) boot_id: Option<BootId>,
+    pub boot_id: Option<BootId>,
 }
 
 /// A signal before the end of the window.
@@ -270,7 +274,7 @@ pub enum SpecError {
     #[error("no processors given")]
     NoCpus,
     /// A processor number above the limit of the kernel's processor sets.
-    #[error("processor {0} does not exist; the highest is {max}", max = crate::cpus::MAX)]
+    #[error("processor {0} does not exist; the highest is {max}", max = MAX_CPU)]
     NoSuchCpu(u32),
     /// A string with a zero byte, which the kernel would truncate.
     #[error("{what} {text:?} contains a zero byte")]
@@ -376,7 +380,7 @@ impl CommandSpec<'_> {
 
 /// Checks that a job could run on these processors on some machine.
 pub(crate) fn check_cpus(cpus: &[u32]) -> Result<(), SpecError> {
-    match cpus.iter().find(|cpu| **cpu > crate::cpus::MAX) {
+    match cpus.iter().find(|cpu| **cpu > MAX_CPU) {
         _ if cpus.is_empty() => Err(SpecError::NoCpus),
         Some(cpu) => Err(SpecError::NoSuchCpu(*cpu)),
         None => Ok(()),

@@ -7,6 +7,7 @@ use miserly_cgroup::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::boot::StoredInstant;
+use crate::identity::Identity;
 use crate::lossless;
 use crate::queue_program::{ProgramFailure, ProgramReport};
 
@@ -41,6 +42,24 @@ pub struct AttemptEnd {
     pub epilog: Option<Box<ProgramReport>>,
 }
 
+impl AttemptEnd {
+    /// Returns the same end. A record of an earlier version does not name its boot: that is the boot of the shim, which has
+    /// outlived none. `shim` reads its identity.
+    #[must_use]
+    pub fn or_boot_of<E>(self, shim: impl FnOnce() -> Result<Option<Identity>, E>) -> AttemptEnd {
+        if self.at.parts().1.is_some() {
+            return self;
+        }
+        let at = self.at.or_boot(shim().ok().flatten().map(|shim| shim.boot_id));
+        AttemptEnd { at, ..self }
+    }
+
+    /// Returns whether `SIGTERM` of an unknown sender ended the job, or its prolog.
+    pub fn may_be_shutdown(&self) -> bool {
+        self.cause.is_none() && self.exit.may_be_shutdown()
+    }
+}
+
 /// What processes used, as the kernel reports it to their parent (`wait4`).
 ///
 /// It covers the main process, orphans that the shim adopted, and the children that these waited for. A process whose
@@ -58,7 +77,7 @@ pub struct ProcessUsage {
 
 impl ProcessUsage {
     /// Adds what another process used.
-    pub(crate) fn add(&mut self, other: ProcessUsage) {
+    pub fn add(&mut self, other: ProcessUsage) {
         self.user += other.user;
         self.system += other.system;
         self.memory_peak = self.memory_peak.max(other.memory_peak);
@@ -84,13 +103,19 @@ pub enum Exit {
 
 impl Exit {
     /// Returns whether the exit looks like the effect of `SIGTERM`.
-    pub(crate) fn is_termination(&self) -> bool {
-        const TERM: i32 = libc::SIGTERM;
+    pub fn is_termination(&self) -> bool {
+        const TERM: i32 = 15;
         match self {
             Exit::Code(code) => *code == 128 + TERM,
             Exit::Signal { signal, .. } => *signal == TERM,
             Exit::Failed(_) => false,
         }
+    }
+
+    /// Returns whether it may be the effect of a `SIGTERM` that the shim gets, too: to the command, to its prolog, or to the
+    /// program that waits for the prolog.
+    pub fn may_be_shutdown(&self) -> bool {
+        self.is_termination() || matches!(self, Exit::Failed(StartFailure::Prolog(_) | StartFailure::Ended))
     }
 }
 
@@ -151,7 +176,8 @@ pub enum StartFailure {
 }
 
 impl StartFailure {
-    pub(crate) fn setup(what: &str, error: &dyn ToString) -> StartFailure {
+    /// Returns the failure of a setting.
+    pub fn setup(what: &str, error: &dyn ToString) -> StartFailure {
         StartFailure::Setup { what: what.to_owned(), error: error.to_string() }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::folder::RecordError;
+use crate::files::RecordError;
 use crate::protocol::ShimRefusal;
 use crate::spec::SpecError;
 

@@ -1,0 +1,45 @@
+//! One attempt of a job as a machine without I/O: its records, its protocol and what its shim decides.
+//!
+//! The crate decides, and traits have the effects: [`Files`] is the folder of an attempt. `miserly-launch` implements them over
+//! Linux. A simulation implements them over one seed, and runs the same decisions.
+//!
+//! > **Architecture invariant:** nothing here reads a clock, a file, a socket or a process. The only modules of the system in use
+//! > are those for strings (`std::os::unix::ffi`).
+
+mod time;
+
+mod boot;
+
+mod identity;
+
+mod spec;
+
+mod queue_program;
+
+mod protocol;
+
+mod message;
+
+mod end;
+
+pub mod files;
+
+mod error;
+
+mod lossless;
+
+pub use boot::{BootId, StoredInstant};
+pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
+pub use error::{CommandError, FindError, LaunchError};
+pub use files::{Files, RecordError, StartRecord};
+pub use identity::Identity;
+pub use message::{
+    CommandMessage, Handshake, Hello, PROTOCOL_VERSION, ReplyMessage, parse_command, parse_reply,
+};
+pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
+pub use spec::{
+    AttemptSpec, CgroupSpec, CommandSpec, EarlySignal, Interaction, JobUser, MAX_CPU, OutputFile,
+    PrivateFolders, ReservedWindow, ResourceLimits, RunMode, SpecError, SpecRecord,
+};
+pub use time::BootTime;
