@@ -20,21 +20,27 @@ mod protocol;
 
 mod message;
 
+mod connection;
+
 mod end;
 
 pub mod files;
 
 mod error;
 
+pub mod shim;
+
 mod lossless;
 
 pub use boot::{BootId, StoredInstant};
+pub use connection::Connection;
 pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
 pub use error::{CommandError, FindError, LaunchError};
 pub use files::{Files, RecordError, StartRecord};
 pub use identity::Identity;
 pub use message::{
-    CommandMessage, Handshake, Hello, PROTOCOL_VERSION, ReplyMessage, parse_command, parse_reply,
+    CommandMessage, Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessage, parse_command,
+    parse_reply,
 };
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};

@@ -9,6 +9,8 @@
 //! > know with [`ShimRefusal::Unknown`]; a daemon takes a reply that it does not know for
 //! > [`ShimReply::Unknown`].
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{ShimCommand, ShimRefusal, ShimReply};
@@ -17,6 +19,9 @@ use crate::protocol::{ShimCommand, ShimRefusal, ShimReply};
 ///
 /// A new command or field raises it. The fields of earlier versions keep their names and meanings.
 pub const PROTOCOL_VERSION: u32 = 3;
+
+/// Time limit for a reply and for the handshake.
+pub const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The description of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

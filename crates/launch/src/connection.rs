@@ -4,8 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use miserly_attempt::Connection as Lines;
 
 /// Longest accepted line in bytes.
 const LONGEST: usize = 1 << 20;
@@ -32,33 +31,23 @@ impl Connection {
         self.stream.into()
     }
 
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// Also if the send buffer is full because the peer does not read. The connection is then
-    /// broken.
-    pub(crate) fn send<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
-        let mut line = serde_json::to_vec(message)?;
-        line.push(b'\n');
-        self.stream.write_all(&line)
-    }
-
-    /// Returns the next message, or `None` if there is none yet.
-    ///
-    /// # Errors
-    /// As [`receive_line`](Connection::receive_line); `InvalidData` for a malformed message.
-    pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        match self.receive_line()? {
-            Some(line) => Ok(Some(serde_json::from_slice(&line)?)),
-            None => Ok(None),
+    /// Reads the available bytes; `false` if there are none.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 4096];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.closed = true,
+            Ok(read) => self.inbox.extend_from_slice(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.closed = true,
+            Err(error) => return Err(error),
         }
+        Ok(true)
     }
+}
 
-    /// Returns the next line, or `None` if there is none yet. A line that is too long is empty.
-    ///
-    /// # Errors
-    /// `UnexpectedEof` once the peer has closed and all its messages are consumed.
-    pub(crate) fn receive_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+impl Lines for Connection {
+    fn receive_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         while !self.has_line() && !self.closed {
             if self.inbox.len() > LONGEST {
                 self.inbox.clear();
@@ -75,23 +64,12 @@ impl Connection {
         Ok(Some(if std::mem::take(&mut self.skips) { Vec::new() } else { line }))
     }
 
-    /// Returns whether a whole line was read and not yet consumed.
-    pub(crate) fn has_line(&self) -> bool {
+    fn has_line(&self) -> bool {
         self.inbox.contains(&b'\n')
     }
 
-    /// Reads the available bytes; `false` if there are none.
-    fn read(&mut self) -> io::Result<bool> {
-        let mut buffer = [0; 4096];
-        match self.stream.read(&mut buffer) {
-            Ok(0) => self.closed = true,
-            Ok(read) => self.inbox.extend_from_slice(&buffer[..read]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.closed = true,
-            Err(error) => return Err(error),
-        }
-        Ok(true)
+    fn send_line(&mut self, line: &[u8]) -> io::Result<()> {
+        self.stream.write_all(line)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Determines the state of an attempt after a restart of the daemon.
 
-use miserly_attempt::{AttemptEnd, BootTime, Files as _, FindError, StartRecord, files};
+use miserly_attempt::{AttemptEnd, BootTime, Files as _, FindError, REPLY_TIMEOUT, StartRecord, files};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::clock::MachineClock as _;
 use crate::clock::current_boot;
 use crate::connection::Connection;
 use crate::folder::{AttemptLock, Folder};
-use crate::handle::{REPLY_TIMEOUT, Shim};
+use crate::handle::Shim;
 use crate::session::{JobSession, KillResult};
 
 /// Interval between attempts to take the lock of a shim that is unreachable because it begins or

@@ -1,13 +1,12 @@
 //! The daemon's handle of a shim.
 
 use miserly_attempt::{
-    AttemptEnd, BootTime, CommandError, CommandMessage, Files as _, Hello, Identity, RecordError,
-    ReplyMessage, ShimCommand, ShimReply, StartRecord, files, parse_reply,
+    AttemptEnd, BootTime, CommandError, CommandMessage, Connection as _, Files as _, Hello, Identity,
+    REPLY_TIMEOUT, RecordError, ReplyMessage, ShimCommand, ShimReply, StartRecord, files, parse_reply,
 };
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -21,9 +20,6 @@ use crate::identity;
 use crate::procfs::Stat;
 use crate::session::{JobSession, KillResult};
 use crate::wait;
-
-/// Time limit for a reply and for the handshake.
-pub const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connected shim that was alive when the handle was created.
 ///

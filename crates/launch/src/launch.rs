@@ -1,7 +1,8 @@
 //! Launching an attempt: creates the folder, spawns the shim and performs the handshake.
 
 use miserly_attempt::{
-    AttemptSpec, BootTime, Files as _, Handshake, LaunchError, ShimCommand, SpecRecord, files,
+    AttemptSpec, BootTime, Connection as _, Files as _, Handshake, LaunchError, REPLY_TIMEOUT, ShimCommand,
+    SpecRecord, files,
 };
 use std::fs;
 use std::io;
@@ -18,7 +19,7 @@ use crate::clock::current_boot;
 use crate::connection::Connection;
 use crate::fault;
 use crate::folder::{self, Folder};
-use crate::handle::{REPLY_TIMEOUT, Shim};
+use crate::handle::Shim;
 use crate::shortage::LaunchStep;
 use crate::wait;
 

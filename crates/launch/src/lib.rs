@@ -73,14 +73,14 @@ mod sys;
 pub use check_program::check_program;
 pub use clock::{MachineClock, current_boot};
 pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};
-pub use handle::{AttemptProcesses, REPLY_TIMEOUT, Shim, ShimParts, recorded_end};
+pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
 pub use launch::launch;
 pub use miserly_attempt::{
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
     CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, LaunchError,
     OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage, ProgramFailure, ProgramKind, ProgramReport,
-    QueueProgram, QueuePrograms, RecordError, ReplyMessage, ReservedWindow, ResourceLimits, RunMode,
-    ShimCommand, ShimRefusal, ShimReply, SpecError, StartFailure, StartRecord, StoredInstant,
+    QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError, ReplyMessage, ReservedWindow, ResourceLimits,
+    RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError, StartFailure, StartRecord, StoredInstant,
 };
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use relay_socket::RelaySocket;

@@ -19,13 +19,13 @@ use rustix::process::{
     setsid,
 };
 
-use super::main_process::{SetupFailure, SetupMessage};
 use super::user_part::UserPart;
 use super::{job_cgroup, private_folders, user};
 use crate::folder::Folder;
 use crate::session::MARK;
 use crate::shortage::{LaunchStep, is_shortage, is_shortage_of_record};
 use crate::sys;
+use miserly_attempt::shim::{SetupFailure, SetupMessage};
 
 /// Prepares, waits for permission and becomes the command. Returns only on failure.
 pub(super) fn become_command(dir: &Path) -> Result<(), String> {

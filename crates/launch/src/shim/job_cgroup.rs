@@ -1,12 +1,12 @@
 //! The control group of a job, where there is one.
 
-use miserly_attempt::{AttemptSpec, CgroupSpec, RunMode};
+use miserly_attempt::{AttemptSpec, CgroupSpec};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use miserly_cgroup::{Capability, CgroupError, EventWatch, JobGroup, Limits, Processors, Tree, Usage};
+use miserly_cgroup::{Capability, CgroupError, EventWatch, JobGroup, Limits, Tree, Usage};
 
 /// The control group of a job: the means of the kernel that processes alone do not have.
 pub(super) struct JobCgroup {
@@ -39,42 +39,12 @@ impl JobCgroup {
     }
 
     pub(super) fn can(&self, capability: Capability) -> bool {
-        self.spec.can.contains(&capability)
+        self.spec.has(capability)
     }
 
-    /// Gives the job what a mode allows.
-    ///
-    /// # Errors
-    /// The first setting that the kernel refused or did not follow.
-    pub(super) fn apply(&self, mode: &RunMode) -> Result<(), CgroupError> {
-        let failures = self.group.limit(&self.limits(mode)).into_iter();
-        // The daemon watches the partition, and records that the job has none.
-        let (partition, mut others): (Vec<_>, Vec<_>) = failures.partition(CgroupError::is_about_partition);
-        for failure in partition {
-            super::log(&failure);
-        }
-        if others.is_empty() { Ok(()) } else { Err(others.swap_remove(0)) }
-    }
-
-    fn limits(&self, mode: &RunMode) -> Limits {
-        let reserved = matches!(mode, RunMode::Reserved { .. });
-        let memory = |can| self.spec.memory.filter(|_| self.can(can));
-        Limits {
-            cpus: self.can(Capability::Cpus).then(|| self.processors(mode)),
-            idle: self.can(Capability::Idle).then_some(!reserved),
-            memory_max: memory(Capability::MemoryMax),
-            memory_min: memory(Capability::MemoryMin).map(|bytes| if reserved { bytes } else { 0 }),
-            pids: self.spec.pids.filter(|_| self.can(Capability::Pids)),
-        }
-    }
-
-    fn processors(&self, mode: &RunMode) -> Processors {
-        let cpus = mode.cpus().to_owned();
-        match mode {
-            RunMode::Opportunistic { .. } if self.spec.early_on_all => Processors::Shared(vec![]),
-            RunMode::Reserved { .. } if self.spec.strict => Processors::Exclusive(cpus),
-            _ => Processors::Shared(cpus),
-        }
+    /// Sets limits. Returns the settings that the kernel refused or did not follow.
+    pub(super) fn limit(&self, limits: &Limits) -> Vec<CgroupError> {
+        self.group.limit(limits)
     }
 
     /// Returns the processes of the job.

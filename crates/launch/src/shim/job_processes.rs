@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
+use miserly_attempt::shim::StopScan;
 use miserly_cgroup::Capability;
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process_group};
@@ -16,6 +17,9 @@ use crate::cpus;
 use crate::identity::{self, raw};
 use crate::procfs::{self, Stat};
 use crate::sys;
+
+/// A number that no process has.
+const NO_PROCESS: u32 = u32::MAX;
 
 /// Limit of scans for a job that creates threads faster than they can be moved.
 const MAX_SCANS: u32 = 100;
@@ -30,22 +34,23 @@ pub(super) struct JobProcesses {
     program: Option<u32>,
 }
 
-/// The result of a scan of processes that must stop.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StopScan {
-    /// Whether all have stopped.
-    pub(super) stopped: bool,
-    /// Whether all are in the process group of the main process.
-    pub(super) in_one_group: bool,
-}
-
 impl JobProcesses {
+    /// Returns the processes before the main process exists.
+    pub(super) fn none() -> JobProcesses {
+        JobProcesses::new(NO_PROCESS, None)
+    }
+
     pub(super) fn new(main: u32, cgroup: Option<JobCgroup>) -> JobProcesses {
         JobProcesses { main, shim: std::process::id(), cgroup, program: None }
     }
 
+    /// Returns the number of the main process.
+    pub(super) fn main(&self) -> u32 {
+        self.main
+    }
+
     /// Returns the control group, if it can do something.
-    pub(super) fn cgroup(&self, can: Capability) -> Option<&JobCgroup> {
+    fn cgroup(&self, can: Capability) -> Option<&JobCgroup> {
         self.cgroup.as_ref().filter(|cgroup| cgroup.can(can))
     }
 
@@ -62,6 +67,11 @@ impl JobProcesses {
     /// Sets the process that runs the prolog or the epilog.
     pub(super) fn set_program(&mut self, runner: Option<u32>) {
         self.program = runner;
+    }
+
+    /// Forgets a process that was reaped.
+    pub(super) fn forget(&mut self, pid: u32) {
+        self.program.take_if(|program| *program == pid);
     }
 
     /// Kills the processes of the prolog or the epilog.
@@ -86,7 +96,7 @@ impl JobProcesses {
     }
 
     /// Returns the processes that are not dead, with those of the prolog or the epilog.
-    pub(super) fn living(&self) -> io::Result<Vec<Stat>> {
+    fn living(&self) -> io::Result<Vec<Stat>> {
         let all = procfs::processes()?;
         let mut members = BTreeSet::from([self.shim]);
         members.extend(all.iter().filter(|stat| stat.session == self.main).map(|stat| stat.pid));

@@ -8,27 +8,11 @@
 //! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
 //! of the user.
 
-mod claim;
-
-mod supervisor;
-
-mod timeline;
-
-mod commands;
-
-mod resume;
-
-mod stop;
-
-mod user_signals;
+mod system;
 
 mod job_processes;
 
 mod job_cgroup;
-
-mod main_process;
-
-mod pending_end;
 
 mod alarm;
 
@@ -42,8 +26,6 @@ mod private_folders;
 
 mod pam_session;
 
-mod queue_programs;
-
 mod program_runner;
 
 mod program;
@@ -53,19 +35,23 @@ mod relay;
 use std::env;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use miserly_attempt::shim::Supervisor;
 use rustix::process::setsid;
 use rustix::stdio::dup2_stdin;
 
 pub use self::program::{hash, identity, main};
-pub use self::stop::STOP_TIMEOUT;
+use self::system::System;
+use crate::connection::Connection;
 use crate::shortage::LaunchStep;
 use crate::{fault, sys};
+pub use miserly_attempt::shim::STOP_TIMEOUT;
 
 /// Environment variable that selects one of the programs.
 const STAGE: &str = "MISERLY_SHIM";
@@ -113,7 +99,31 @@ fn spawn_shim(dir: &Path) -> io::Result<()> {
     // leads none.
     let _ = setsid();
     LaunchStep::SpawnShim.pass(dir)?;
-    copy(dir, None, supervisor::supervise).map(drop)
+    copy(dir, None, supervise).map(drop)
+}
+
+/// Supervises the attempt in a folder until its end is recorded.
+fn supervise(dir: &Path) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    let system = System::new(dir);
+    let launcher = launcher_connection().map_err(text)?;
+    let mut shim = Supervisor::begin(system, launcher).map_err(|refusal| refusal.to_string())?;
+    while !shim.is_over() {
+        shim.host().wait(&shim).map_err(text)?;
+        shim.step();
+    }
+    Ok(())
+}
+
+/// Returns the connection on standard input, or `None` if no launcher started this shim.
+fn launcher_connection() -> io::Result<Option<Connection>> {
+    let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    if stream.peer_addr().is_err() {
+        return Ok(None);
+    }
+    // The connection must close when its only descriptor is dropped.
+    dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    Connection::new(stream).map(Some)
 }
 
 /// Runs a program in a copy of this process, which exits with it. Returns the number of the copy.

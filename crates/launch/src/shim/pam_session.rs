@@ -25,12 +25,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn begin_close(dir: &Path, user: Option<&JobUser>) -> io::Result<()> {
-    let Some((name, service)) = user.and_then(|user| Some((&user.name, user.pam.as_ref()?))) else {
-        return Ok(());
-    };
+pub(super) fn begin_close(dir: &Path, user: &JobUser) -> io::Result<()> {
+    let Some(service) = &user.pam else { return Ok(()) };
     let mut command = call(dir, SESSION);
-    command.env(SERVICE, service).env(USER, name).stdin(Stdio::null()).stdout(Stdio::null());
+    command.env(SERVICE, service).env(USER, &user.name).stdin(Stdio::null()).stdout(Stdio::null());
     command.spawn().map(drop)
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use super::run;
 
 /// The sources that define what a daemon and its shim have in common.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     include_str!("../../../attempt/src/spec.rs"),
     include_str!("../../../attempt/src/protocol.rs"),
     include_str!("../../../attempt/src/message.rs"),
@@ -17,8 +17,9 @@ const SOURCES: [&str; 11] = [
     include_str!("../../../attempt/src/end.rs"),
     include_str!("../launch.rs"),
     include_str!("../../../attempt/src/queue_program.rs"),
-    include_str!("supervisor.rs"),
-    include_str!("queue_programs.rs"),
+    include_str!("../../../attempt/src/shim/supervisor.rs"),
+    include_str!("../../../attempt/src/shim/queue_programs.rs"),
+    include_str!("../../../attempt/src/shim/limits.rs"),
     include_str!("job_cgroup.rs"),
 ];
 

@@ -7,7 +7,8 @@
 //! attempt, so that no other process resolves the attempt before.
 
 use miserly_attempt::{
-    AttemptSpec, BootTime, Files as _, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, files,
+    AttemptSpec, BootTime, Connection as _, Files as _, ProgramFailure, ProgramKind, ProgramReport,
+    QueueProgram, files,
 };
 use std::collections::BTreeSet;
 use std::env;

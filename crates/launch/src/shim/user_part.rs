@@ -23,12 +23,12 @@ use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 use rustix::process::umask;
 
 use super::exec::{Prepared, send};
-use super::main_process::SetupMessage;
 use super::relay::{self, RelayParts};
 use super::{private_folders, user};
 use crate::fault::FaultPoint;
 use crate::folder::Folder;
 use crate::shortage::{LaunchStep, is_shortage};
+use miserly_attempt::shim::SetupMessage;
 
 /// Text of a step in which the window ends.
 const NO_ANSWER: &str = "no answer before the end of the window";

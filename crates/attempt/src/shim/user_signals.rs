@@ -1,9 +1,7 @@
 //! Signals of the user to the processes of the job.
 
-use rustix::process::{Signal, kill_process};
-
+use super::host::{Host, Recipients, Signal};
 use super::supervisor::Supervisor;
-use crate::identity::raw;
 
 /// Signals that are to be sent, and the number of the last one that was received.
 #[derive(Debug, Default)]
@@ -33,7 +31,7 @@ impl UserSignals {
     }
 }
 
-impl Supervisor {
+impl<H: Host> Supervisor<H> {
     /// Sends the signals of the user, once the main process has become the command.
     ///
     /// A stopped process gets them when it continues.
@@ -43,15 +41,9 @@ impl Supervisor {
             return;
         }
         for (signal, main_only) in std::mem::take(&mut self.signals_to_send.pending) {
-            let Some(signal) = Signal::from_named_raw(signal.into()) else { continue };
-            let sent = if main_only {
-                // Its number cannot be reused before it is reaped.
-                raw(self.main.pid).map_or(Ok(()), |main| kill_process(main, signal)).map_err(Into::into)
-            } else {
-                self.processes.signal(signal)
-            };
-            if let Err(error) = sent {
-                super::log(&error);
+            let to = if main_only { Recipients::Main } else { Recipients::All };
+            if let Err(error) = self.host.signal(Signal::Number(signal), to) {
+                self.host.log(&error);
             }
         }
     }

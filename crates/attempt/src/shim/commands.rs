@@ -1,21 +1,17 @@
 //! Execution of the daemon's commands.
 
-use miserly_attempt::{
-    AttemptPhase, AttemptState, BootTime, CommandMessage, Hello, ProgramKind, ReplyMessage, ReservedWindow,
-    RunMode, ShimCommand, ShimRefusal, ShimReply, parse_command,
-};
 use miserly_cgroup::Capability;
-use rustix::process::Signal;
 
-use super::job_processes::StopScan;
+use super::host::{Host, Recipients, Signal, StopScan};
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;
-use crate::clock::MachineClock as _;
 use crate::connection::Connection;
-use crate::cpus;
-use crate::identity::raw;
-use crate::sys;
+use crate::message::{CommandMessage, Hello, ReplyMessage, parse_command};
+use crate::protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+use crate::queue_program::ProgramKind;
+use crate::spec::{ReservedWindow, RunMode};
+use crate::time::BootTime;
 
 /// Most messages that are handled before the shim looks at its other duties.
 const BATCH: usize = 64;
@@ -23,11 +19,10 @@ const BATCH: usize = 64;
 /// The result of a command that is answered at once.
 pub(super) type CommandResult = Result<(), ShimRefusal>;
 
-impl Supervisor {
+impl<H: Host> Supervisor<H> {
     /// Accepts connections. The latest one is the daemon's.
     pub(super) fn accept(&mut self) {
-        while let Ok((stream, _)) = self.attempt.listener.accept() {
-            let Ok(connection) = Connection::new(stream) else { continue };
+        while let Some(connection) = self.host.accept() {
             // Commands of the previous connection remain valid.
             self.receive_commands();
             self.daemon = Some(connection);
@@ -55,7 +50,7 @@ impl Supervisor {
 
     fn lose_daemon(&mut self) {
         self.daemon = None;
-        self.timeline.set_daemon_absent(Some(BootTime::now()));
+        self.timeline.set_daemon_absent(Some(self.host.now()));
     }
 
     fn answer(&mut self, number: u64, reply: ShimReply) {
@@ -68,7 +63,7 @@ impl Supervisor {
     }
 
     fn handle(&mut self, CommandMessage { number, command, hello }: CommandMessage) {
-        let now = BootTime::now();
+        let now = self.host.now();
         self.greets |= hello.is_some();
         let is_terminating = self.pending_end.is_some()
             || self.programs.has_begun(ProgramKind::Epilog)
@@ -108,13 +103,16 @@ impl Supervisor {
     /// Stops the process group with one signal. Later scans stop the other processes.
     ///
     /// With a control group the kernel freezes all of them at once.
-    pub(super) fn stop_group(&self) {
-        if let Some(cgroup) = self.processes.cgroup(Capability::Freeze) {
-            if let Err(error) = cgroup.freeze(true) {
-                super::log(&error);
-            }
+    pub(super) fn stop_group(&mut self) {
+        let stopped = if self.can(Capability::Freeze) {
+            self.host.freeze(true)
         } else if self.main.exit.is_none() {
-            self.processes.signal_group(Signal::STOP);
+            self.host.signal(Signal::Stop, Recipients::Group)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = stopped {
+            self.host.log(&error);
         }
     }
 
@@ -135,7 +133,7 @@ impl Supervisor {
     pub(super) fn begin_due_window(&mut self, now: BootTime) {
         let Some(window) = self.mode.window().cloned() else { return };
         if let Err(refusal) = self.begin_window(window.cpus, window.end, now) {
-            super::log(&refusal);
+            self.host.log(&refusal);
             // The job ends with its window, wherever it runs.
             let cpus = self.mode.cpus().to_owned();
             self.mode = RunMode::Reserved { cpus, end: window.end };
@@ -143,7 +141,7 @@ impl Supervisor {
             if self.timeline.is_stopped()
                 && let Err(refusal) = self.resume()
             {
-                super::log(&refusal);
+                self.host.log(&refusal);
             }
         }
     }
@@ -176,13 +174,11 @@ impl Supervisor {
     }
 
     /// Gives the job what a mode allows.
-    fn place(&self, mode: &RunMode, out_of_idle: bool) -> CommandResult {
+    fn place(&mut self, mode: &RunMode, out_of_idle: bool) -> CommandResult {
         let cpus = mode.cpus();
         ShimRefusal::check_cpus(cpus)?;
-        if let Some(cgroup) = self.processes.any_cgroup() {
-            cgroup.apply(mode).map_err(|error| ShimRefusal::from_cgroup(cpus, &error))?;
-        }
-        self.processes.place(cpus, out_of_idle).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
+        self.limit(mode).map_err(|error| ShimRefusal::from_cgroup(cpus, &error))?;
+        self.host.place(cpus, out_of_idle).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
     }
 
     fn begin_stop(&mut self, number: u64, now: BootTime) {
@@ -190,7 +186,7 @@ impl Supervisor {
         self.in_one_group = false;
         self.resume_at = None;
         self.stop_group();
-        self.timeline.set_stopped(BootTime::now(), true);
+        self.timeline.set_stopped(self.host.now(), true);
         self.stop = Some(PendingStop::new(number, now));
     }
 
@@ -199,8 +195,7 @@ impl Supervisor {
         let Some(stop) = self.stop.as_mut().filter(|stop| stop.scan_at <= now) else { return };
         let (until, number) = (stop.until, stop.number);
         stop.schedule_scan(now);
-        let scan =
-            self.processes.stop(&mut stop.sent).unwrap_or(StopScan { stopped: false, in_one_group: false });
+        let scan = self.host.stop(&mut stop.sent).unwrap_or(StopScan { stopped: false, in_one_group: false });
         let stopped = scan.stopped;
         // Stopped processes create no others and join no other group.
         self.in_one_group = stopped && scan.in_one_group;
@@ -221,7 +216,7 @@ impl Supervisor {
     pub(super) fn abandon_stop(&mut self) {
         let Some(number) = self.stop.take().and_then(|stop| stop.number) else { return };
         let state = self.state();
-        let running = self.processes.running().unwrap_or_default();
+        let running = self.host.running().unwrap_or_default();
         self.answer(number, ShimReply::NotStopped { state, running });
     }
 
@@ -229,7 +224,7 @@ impl Supervisor {
     pub(super) fn override_stop(&mut self, due: DueAction) {
         self.abandon_stop();
         if due == DueAction::Term {
-            self.timeline.set_stopped(BootTime::now(), false);
+            self.timeline.set_stopped(self.host.now(), false);
         }
     }
 
@@ -242,7 +237,7 @@ impl Supervisor {
             phase,
             idle: self.is_idle(),
             cpus: self.mode.cpus().to_owned(),
-            affinity: raw(self.main.pid).and_then(|main| cpus::affinity(Some(main)).ok()).unwrap_or_default(),
+            affinity: self.host.affinity(),
             end: self.timeline.end(),
             window: self.mode.window().cloned(),
         }
@@ -250,9 +245,10 @@ impl Supervisor {
 
     /// Returns whether the job runs only where nothing else wants to.
     fn is_idle(&self) -> bool {
-        match self.processes.cgroup(Capability::Idle) {
-            Some(_) => matches!(self.mode, RunMode::Opportunistic { .. }),
-            None => raw(self.main.pid).is_some_and(|main| sys::is_idle(main).unwrap_or(false)),
+        if self.can(Capability::Idle) {
+            matches!(self.mode, RunMode::Opportunistic { .. })
+        } else {
+            self.host.is_idle()
         }
     }
 
@@ -261,7 +257,7 @@ impl Supervisor {
             (Some(pending_end), _) => AttemptPhase::Ended(Box::new(pending_end.end.clone())),
             (None, Some(ending)) => AttemptPhase::Ending(ending.cause),
             _ if self.programs.has_begun(ProgramKind::Epilog) => AttemptPhase::Ending(None),
-            _ if self.timeline.is_stopped() => match self.processes.running() {
+            _ if self.timeline.is_stopped() => match self.host.running() {
                 Ok(running) if running.is_empty() => AttemptPhase::Stopped,
                 _ => AttemptPhase::Stopping,
             },

@@ -1,25 +1,19 @@
 //! The main process of a job, from the preparing program to its exit.
 
-use miserly_attempt::{BootTime, Exit, ProcessUsage, StartFailure};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::queue_programs::QueueProgramRuns;
-use super::{copy, exec};
-use crate::clock::MachineClock as _;
+use super::host::{Host, Reaped};
+use super::supervisor::Supervisor;
 use crate::connection::Connection;
-use crate::shortage::{LaunchStep, is_shortage};
-use crate::sys;
+use crate::end::{Exit, ProcessUsage, StartFailure};
+use crate::time::BootTime;
 
 /// A message of the preparing program. A closed connection means that it became the command.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum SetupMessage {
+pub enum SetupMessage {
     /// It takes a step with the rights of the job's user. The job has this failure if its window ends before the next message.
     Doing(StartFailure),
     /// It leads its session, has what it needs, and waits.
@@ -30,7 +24,7 @@ pub(super) enum SetupMessage {
 
 /// A reason for which the command is not started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum SetupFailure {
+pub enum SetupFailure {
     /// The machine lacks a resource now. The attempt never ran, and can be launched again.
     Shortage(String),
     /// Another attempt would fail in the same way.
@@ -38,13 +32,9 @@ pub(super) enum SetupFailure {
 }
 
 impl SetupFailure {
-    pub(super) fn new(failure: StartFailure, is_shortage: bool) -> SetupFailure {
+    /// Returns the failure of a start, which may be a shortage.
+    pub fn new(failure: StartFailure, is_shortage: bool) -> SetupFailure {
         if is_shortage { SetupFailure::Shortage(failure.to_string()) } else { SetupFailure::Final(failure) }
-    }
-
-    /// Returns the failure that an error of the system is.
-    pub(super) fn from_error(failure: StartFailure, error: &io::Error) -> SetupFailure {
-        SetupFailure::new(failure, is_shortage(error))
     }
 }
 
@@ -56,22 +46,22 @@ impl From<StartFailure> for SetupFailure {
 
 /// Permission to execute the command, sent when the start record is durable.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Permission;
+pub struct Permission;
 
 /// The steps of the preparing program with the rights of the job's user.
 struct UserPart {
     begun: BootTime,
     /// The same instant of a clock that does not count suspended time.
-    begun_awake: Instant,
+    begun_awake: Duration,
     /// Failure of the job if the present step does not end.
     failure: StartFailure,
 }
 
 /// The main process.
-pub(super) struct MainProcess {
+pub(super) struct MainProcess<C> {
     pub(super) pid: u32,
     /// Connection, until the program has become the command.
-    pub(super) connection: Option<Connection>,
+    pub(super) connection: Option<C>,
     /// Begin and present step of the user's part of the start.
     user_part: Option<UserPart>,
     /// Whether permission was sent.
@@ -84,25 +74,23 @@ pub(super) struct MainProcess {
     pub(super) usage: ProcessUsage,
 }
 
-impl MainProcess {
-    /// Begins the preparing program.
-    pub(super) fn start(dir: &Path) -> io::Result<MainProcess> {
-        LaunchStep::SpawnCommand.pass(dir)?;
-        let (ours, theirs) = UnixStream::pair()?;
-        let pid = copy(dir, Some(&OwnedFd::from(theirs)), exec::become_command)?;
-        let connection = Some(Connection::new(ours)?);
-        Ok(MainProcess {
+impl<C> MainProcess<C> {
+    /// Returns the preparing program after its start.
+    pub(super) fn new(pid: u32, connection: C) -> MainProcess<C> {
+        MainProcess {
             pid,
-            connection,
+            connection: Some(connection),
             user_part: None,
             is_permitted: false,
             failure: None,
             is_short: false,
             exit: None,
             usage: ProcessUsage::default(),
-        })
+        }
     }
+}
 
+impl<C: Connection> MainProcess<C> {
     /// Returns the next message, or `None` if there is none.
     pub(super) fn next_message(&mut self) -> Option<SetupMessage> {
         let received = self.connection.as_mut()?.receive();
@@ -113,12 +101,10 @@ impl MainProcess {
     }
 
     /// Records the step that the preparing program takes with the rights of the job's user.
-    pub(super) fn note_step(&mut self, failure: StartFailure) {
+    pub(super) fn note_step(&mut self, failure: StartFailure, begun: BootTime, begun_awake: Duration) {
         match &mut self.user_part {
             Some(part) => part.failure = failure,
-            None => {
-                self.user_part = Some(UserPart { begun: BootTime::now(), begun_awake: now_awake(), failure });
-            }
+            None => self.user_part = Some(UserPart { begun, begun_awake, failure }),
         }
     }
 
@@ -131,37 +117,13 @@ impl MainProcess {
     ///
     /// `None` if that part had less than half of the rest of the window, because the machine slept or the window is shorter than
     /// a launch. So it is if nothing was left of the window at its begin.
-    pub(super) fn blocked_by_user(&self, end: BootTime) -> Option<StartFailure> {
+    pub(super) fn blocked_by_user(&self, end: BootTime, awake: Duration) -> Option<StartFailure> {
         let part = self.user_part.as_ref().filter(|_| !self.is_permitted)?;
-        let (had, rest) = (part.begun_awake.elapsed(), end.since(part.begun));
+        let (had, rest) = (awake.saturating_sub(part.begun_awake), end.since(part.begun));
         (!rest.is_zero() && had >= rest / 2).then(|| part.failure.clone())
     }
 
-    /// Reaps all exited children, also those that run `programs`; `true` if children are left.
-    ///
-    /// # Errors
-    /// None that the kernel is documented to return.
-    pub(super) fn reap(&mut self, programs: &mut QueueProgramRuns) -> io::Result<bool> {
-        loop {
-            match sys::reap() {
-                Ok(Some(reaped)) if programs.take_exit(reaped.pid) => {}
-                Ok(Some(reaped)) => {
-                    self.usage.add(reaped.usage);
-                    if reaped.pid == self.pid {
-                        self.exited(reaped.status);
-                    }
-                }
-                Ok(None) => return Ok(true),
-                Err(error) => match Errno::from_io_error(&error) {
-                    Some(Errno::INTR) => {}
-                    Some(Errno::CHILD) => return Ok(false),
-                    _ => return Err(error),
-                },
-            }
-        }
-    }
-
-    fn exited(&mut self, status: i32) {
+    fn exited(&mut self, exit: Exit) {
         while let Some(message) = self.next_message() {
             if let SetupMessage::Failed(failure) = message {
                 self.failure = Some(failure);
@@ -175,24 +137,29 @@ impl MainProcess {
                 Exit::Failed(StartFailure::Ended)
             }
             None if !self.is_permitted => Exit::Failed(StartFailure::Ended),
-            None => exit(status),
+            None => exit,
         });
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the clock that does not count suspended time; no policy reads it"
-)]
-fn now_awake() -> Instant {
-    Instant::now()
-}
-
-/// Returns the exit that a status of `wait` stands for.
-fn exit(status: i32) -> Exit {
-    if libc::WIFSIGNALED(status) {
-        Exit::Signal { signal: libc::WTERMSIG(status), core: libc::WCOREDUMP(status) }
-    } else {
-        Exit::Code(libc::WEXITSTATUS(status))
+impl<H: Host> Supervisor<H> {
+    /// Reaps all exited children; `true` if children are left.
+    ///
+    /// # Errors
+    /// As [`Host::reap`].
+    pub(super) fn reap(&mut self) -> io::Result<bool> {
+        loop {
+            match self.host.reap()? {
+                Reaped::Child { pid, .. } if self.programs.take_exit(pid) => {}
+                Reaped::Child { pid, exit, usage } => {
+                    self.main.usage.add(usage);
+                    if pid == self.main.pid {
+                        self.main.exited(exit);
+                    }
+                }
+                Reaped::Nothing => return Ok(true),
+                Reaped::NoChild => return Ok(false),
+            }
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The next deadline of a job: begin, `SIGTERM`, `SIGKILL` or resume. Pure: the caller passes the
 //! time.
 
-use miserly_attempt::{BootTime, EndCause};
 use std::time::Duration;
+
+use crate::end::EndCause;
+use crate::time::BootTime;
 
 /// Time from `SIGTERM` to `SIGKILL` for processes that outlive the main process.
 ///

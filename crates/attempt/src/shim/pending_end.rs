@@ -1,10 +1,14 @@
 //! The end of an attempt and its record.
 
-use miserly_attempt::{AttemptEnd, BootTime, EndCause, Exit, Files as _, ProgramKind, StoredInstant};
 use std::time::Duration;
 
-use super::job_cgroup::JobCgroup;
+use super::host::Host;
 use super::supervisor::Supervisor;
+use crate::boot::StoredInstant;
+use crate::end::{AttemptEnd, EndCause, Exit};
+use crate::files::Files;
+use crate::queue_program::ProgramKind;
+use crate::time::BootTime;
 
 /// Pause after the first failed write. It doubles with each retry.
 const FIRST: Duration = Duration::from_secs(1);
@@ -34,7 +38,7 @@ impl PendingEnd {
     }
 }
 
-impl Supervisor {
+impl<H: Host> Supervisor<H> {
     /// Ends the job because the machine or the session shuts down.
     ///
     /// A job that has just died of the same shutdown gets the same cause.
@@ -50,7 +54,7 @@ impl Supervisor {
     /// Returns the end of the attempt. No process of the job is left.
     pub(super) fn end(&self, now: BootTime) -> AttemptEnd {
         let ending = self.timeline.ending();
-        let usage = self.processes.any_cgroup().and_then(JobCgroup::usage);
+        let usage = self.host.usage();
         let out_of_memory = || usage.is_some_and(|usage| usage.memory_kills > 0).then_some(EndCause::Memory);
         let cause = ending.and_then(|ending| ending.cause).or_else(out_of_memory);
         let gone_at = self.programs.gone_at.unwrap_or(now);
@@ -68,29 +72,39 @@ impl Supervisor {
         }
     }
 
-    /// Writes the end if it is due; `true` if the shim may exit.
+    /// Writes the end if it is due. The shim is then over.
     ///
     /// A failed write is retried, and a daemon can query the end from the shim meanwhile. If the
     /// folder was deleted, no daemon will look for the record. An attempt that lacked a resource before
     /// its command was permitted has no end: it never ran.
-    pub(super) fn record_end(&mut self, now: BootTime) -> bool {
+    pub(super) fn record_end(&mut self, now: BootTime) {
         let Some(pending_end) = self.pending_end.as_mut().filter(|pending_end| pending_end.write_at <= now)
         else {
-            return false;
+            return;
         };
-        let folder = &self.attempt.folder;
+        let files = &self.attempt.files;
         let recorded = if self.main.is_short {
-            folder.void_start(&self.attempt.lock)
+            files.void_start(&self.attempt.lock)
         } else {
-            folder.write_end(&pending_end.end, self.daemon.is_some())
+            files.write_end(&pending_end.end, self.daemon.is_some())
         };
-        match recorded {
-            Ok(()) => true,
-            Err(error) => {
-                super::log(&error);
-                pending_end.delay(now);
-                folder.is_removed()
-            }
+        self.is_over = recorded.is_ok();
+        if let Err(error) = recorded {
+            self.host.log(&error);
+            pending_end.delay(now);
+            self.is_over = files.is_removed();
+        }
+        if self.is_over {
+            self.close_session();
+        }
+    }
+
+    fn close_session(&mut self) {
+        let has_begun = self.main.is_permitted || self.programs.has_begun(ProgramKind::Prolog);
+        if let Some(user) = self.attempt.spec.user.as_ref().filter(|_| has_begun)
+            && let Err(error) = self.host.close_session(user)
+        {
+            self.host.log(&format_args!("the session of PAM is not closed: {error}"));
         }
     }
 }

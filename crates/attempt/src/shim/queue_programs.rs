@@ -3,28 +3,24 @@
 //! The prolog begins after the start record is durable, and the epilog before the end is recorded. So no other attempt runs
 //! either of them again, whichever process is killed.
 
-use miserly_attempt::{
-    BootTime, EndCause, Exit, Files as _, ProgramFailure, ProgramKind, ProgramReport, StartFailure,
-};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use super::host::Host;
 use super::main_process::{MainProcess, Permission, SetupFailure};
 use super::pending_end::PendingEnd;
-use super::program_runner;
 use super::supervisor::{RETRY_INTERVAL, Supervisor};
-use crate::clock::MachineClock as _;
 use crate::connection::Connection;
+use crate::end::{EndCause, Exit, StartFailure};
+use crate::queue_program::{ProgramFailure, ProgramKind, ProgramReport};
+use crate::time::BootTime;
 
 /// The time after the limit of a program at which its runner is killed, because it was stopped or does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The programs of an attempt.
-#[derive(Debug, Default)]
-pub(super) struct QueueProgramRuns {
-    running: Option<Running>,
+pub(super) struct QueueProgramRuns<C> {
+    running: Option<Running<C>>,
     prolog: Option<ProgramReport>,
     epilog: Option<ProgramReport>,
     /// The instant at which no process of the job was left.
@@ -34,16 +30,21 @@ pub(super) struct QueueProgramRuns {
 }
 
 /// A program that runs.
-#[derive(Debug)]
-struct Running {
+struct Running<C> {
     kind: ProgramKind,
     /// The process that runs it.
     runner: u32,
-    connection: Connection,
+    connection: C,
     kill_at: BootTime,
 }
 
-impl QueueProgramRuns {
+impl<C> Default for QueueProgramRuns<C> {
+    fn default() -> Self {
+        QueueProgramRuns { running: None, prolog: None, epilog: None, gone_at: None, ended: None }
+    }
+}
+
+impl<C: Connection> QueueProgramRuns<C> {
     /// Returns the report of a program that has ended.
     pub(super) fn report(&self, kind: ProgramKind) -> Option<&ProgramReport> {
         match kind {
@@ -83,22 +84,17 @@ impl QueueProgramRuns {
     }
 }
 
-impl Supervisor {
+impl<H: Host> Supervisor<H> {
     /// Starts a program, unless the queue has none. Returns whether it runs.
     fn start_program(&mut self, kind: ProgramKind) -> io::Result<bool> {
         let programs = self.attempt.spec.queue_programs.as_ref();
         let Some(program) = programs.and_then(|programs| programs.get(kind)) else { return Ok(false) };
-        let (ours, theirs) = UnixStream::pair()?;
-        let mut command = program_runner::runner(self.attempt.folder.path(), kind);
-        let connection = Connection::new(ours)?;
-        let runner =
-            command.stdin(OwnedFd::from(theirs)).stdout(self.attempt.lock.descriptor()?).spawn()?.id();
-        let kill_at = BootTime::now().after(program.limit.saturating_add(PATIENCE));
+        let (runner, connection) = self.host.start_program(kind, &self.attempt.lock)?;
+        let kill_at = self.host.now().after(program.limit.saturating_add(PATIENCE));
         self.programs.running = Some(Running { kind, runner, connection, kill_at });
-        self.processes.set_program(Some(runner));
         // Without a control group the program runs where the job does.
-        if let Err(error) = self.processes.place(self.mode.cpus(), false) {
-            super::log(&format_args!("the {} is not on the processors of the job: {error}", kind.name()));
+        if let Err(error) = self.host.place(self.mode.cpus(), false) {
+            self.host.log(&format_args!("the {} is not on the processors of the job: {error}", kind.name()));
         }
         if let Some(running) = &mut self.programs.running {
             // A runner that is dead is reaped, and its program has failed.
@@ -111,7 +107,7 @@ impl Supervisor {
     pub(super) fn begin_prolog(&mut self) -> Result<(), SetupFailure> {
         let started = self
             .start_program(ProgramKind::Prolog)
-            .map_err(|error| SetupFailure::from_error(StartFailure::setup("its prolog", &error), &error))?;
+            .map_err(|error| self.failure(StartFailure::setup("its prolog", &error), &error))?;
         if started { Ok(()) } else { Ok(self.grant()?) }
     }
 
@@ -125,7 +121,6 @@ impl Supervisor {
     /// Continues after a program that has just ended.
     pub(super) fn follow_up_program(&mut self) {
         let Some(kind) = self.programs.ended.take() else { return };
-        self.processes.set_program(None);
         if kind == ProgramKind::Epilog {
             return;
         }
@@ -139,9 +134,9 @@ impl Supervisor {
             self.main.refuse(failure.into());
             // A stopped program does not see that.
             if self.timeline.is_stopped()
-                && let Err(error) = self.processes.kill()
+                && let Err(error) = self.host.kill()
             {
-                super::log(&error);
+                self.host.log(&error);
             }
         }
     }
@@ -168,7 +163,7 @@ impl Supervisor {
         match &mut self.programs.running {
             Some(running) if running.kill_at <= now => {
                 running.kill_at = now.after(RETRY_INTERVAL);
-                self.processes.kill_program()
+                self.host.kill_program()
             }
             _ => Ok(()),
         }
@@ -185,7 +180,7 @@ impl Supervisor {
             }
             (Exit::Failed(StartFailure::Ended), Some(EndCause::Time)) => {
                 let end = self.timeline.end();
-                let blocked = end.and_then(|end| self.main.blocked_by_user(end));
+                let blocked = end.and_then(|end| self.main.blocked_by_user(end, self.host.awake()));
                 Exit::Failed(blocked.unwrap_or(StartFailure::Ended))
             }
             (Exit::Failed(StartFailure::Ended), Some(EndCause::Memory)) => {
@@ -196,7 +191,7 @@ impl Supervisor {
     }
 }
 
-impl MainProcess {
+impl<C> MainProcess<C> {
     /// Refuses the permission to run. The program then exits.
     pub(super) fn refuse(&mut self, failure: SetupFailure) {
         if self.exit.is_none() {

@@ -1,8 +1,9 @@
 //! A stop in progress, until it is proved.
 
-use miserly_attempt::BootTime;
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+use crate::time::BootTime;
 
 /// Time limit for a stop before the shim replies that processes still run.
 ///

@@ -1,16 +1,16 @@
 //! Resuming a job: its process group with one signal, other processes one by one.
 
-use miserly_attempt::{BootTime, ShimRefusal};
 use std::io;
 
 use miserly_cgroup::Capability;
-use rustix::process::Signal;
 
 use super::commands::CommandResult;
+use super::host::{Host, Recipients, Signal};
 use super::supervisor::{RETRY_INTERVAL, Supervisor};
-use crate::clock::MachineClock as _;
+use crate::protocol::ShimRefusal;
+use crate::time::BootTime;
 
-impl Supervisor {
+impl<H: Host> Supervisor<H> {
     /// Resumes the job on a command or at the begin of its window.
     ///
     /// # Errors
@@ -18,7 +18,7 @@ impl Supervisor {
     pub(super) fn resume(&mut self) -> CommandResult {
         self.abandon_stop();
         // Running time counts from the first process that runs.
-        self.timeline.set_stopped(BootTime::now(), false);
+        self.timeline.set_stopped(self.host.now(), false);
         self.resume_all().map_err(|error| ShimRefusal::from_processes(&error))
     }
 
@@ -27,14 +27,14 @@ impl Supervisor {
     /// The scan for others is skipped if there are none: it would take a processor from a resumed
     /// process.
     pub(super) fn resume_all(&mut self) -> io::Result<()> {
-        if self.processes.cgroup(Capability::Freeze).is_some() {
+        if self.can(Capability::Freeze) {
             let thawed = self.thaw();
             self.retry_unless(&thawed);
             return thawed;
         }
         let in_one_group = std::mem::take(&mut self.in_one_group);
         if self.main.exit.is_none() {
-            self.processes.signal_group(Signal::CONT);
+            let _ = self.host.signal(Signal::Continue, Recipients::Group);
             if in_one_group {
                 return Ok(());
             }
@@ -43,8 +43,8 @@ impl Supervisor {
     }
 
     /// Lets the kernel thaw the control group, if it was frozen.
-    pub(super) fn thaw(&self) -> io::Result<()> {
-        self.processes.cgroup(Capability::Freeze).map_or(Ok(()), |cgroup| cgroup.freeze(false))
+    pub(super) fn thaw(&mut self) -> io::Result<()> {
+        if self.can(Capability::Freeze) { self.host.freeze(false) } else { Ok(()) }
     }
 
     /// Repeats the scan for other processes if it is due.
@@ -57,16 +57,14 @@ impl Supervisor {
 
     /// Resumes the processes outside the process group. A failed scan is repeated later.
     fn resume_others(&mut self) -> io::Result<()> {
-        let sent = match self.main.exit {
-            None => self.processes.signal_others(Signal::CONT),
-            Some(_) => self.processes.signal(Signal::CONT),
-        };
+        let to = if self.main.exit.is_none() { Recipients::Others } else { Recipients::All };
+        let sent = self.host.signal(Signal::Continue, to);
         self.retry_unless(&sent);
         sent
     }
 
     /// Schedules the next try after a failure.
     fn retry_unless(&mut self, done: &io::Result<()>) {
-        self.resume_at = done.is_err().then(|| BootTime::now().after(RETRY_INTERVAL));
+        self.resume_at = done.is_err().then(|| self.host.now().after(RETRY_INTERVAL));
     }
 }

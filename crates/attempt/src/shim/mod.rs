@@ -1,0 +1,32 @@
+//! The shim: from its claim of an attempt to the record of the end.
+//!
+//! A [`Supervisor`] decides what a shim does, and a [`Host`] does it.
+
+mod host;
+
+mod claim;
+
+mod supervisor;
+
+mod timeline;
+
+mod commands;
+
+mod resume;
+
+mod stop;
+
+mod user_signals;
+
+mod limits;
+
+mod main_process;
+
+mod queue_programs;
+
+mod pending_end;
+
+pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan};
+pub use main_process::{Permission, SetupFailure, SetupMessage};
+pub use stop::STOP_TIMEOUT;
+pub use supervisor::Supervisor;

@@ -1,0 +1,354 @@
+//! The state of a shim, and its duties after each event.
+
+use std::io;
+use std::time::Duration;
+
+use miserly_cgroup::Capability;
+
+use super::claim::{ClaimedAttempt, claim};
+use super::host::{Events, Host, Recipients, Signal};
+use super::main_process::{MainProcess, SetupFailure, SetupMessage};
+use super::pending_end::PendingEnd;
+use super::queue_programs::QueueProgramRuns;
+use super::stop::PendingStop;
+use super::timeline::{DueAction, Timeline};
+use super::user_signals::UserSignals;
+use crate::connection::Connection;
+use crate::end::StartFailure;
+use crate::files::{Files, RecordError, StartRecord};
+use crate::message::{Handshake, REPLY_TIMEOUT};
+use crate::protocol::ShimRefusal;
+use crate::queue_program::ProgramKind;
+use crate::spec::{AttemptSpec, EarlySignal, RunMode};
+use crate::time::BootTime;
+
+/// Time from the request of the permission to the permission after which the start record is corrected.
+const LATE_PERMISSION: Duration = Duration::from_millis(100);
+/// Nice value of the autogroup of an opportunistic job.
+const OPPORTUNISTIC_NICE: i32 = 19;
+/// Retry interval for the weight of a session and for scans of processes.
+///
+/// The kernel limits how often a weight may change. Scans cover processes whose exit is not
+/// signalled and processes that could not be inspected.
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(110);
+
+/// A shim: it supervises one attempt until its end is recorded.
+///
+/// The caller waits for an event of the host, for a line on a [connection](Supervisor::connections) or until the
+/// [next instant](Supervisor::next), and then calls [`step`](Supervisor::step). A step without a reason does no harm.
+pub struct Supervisor<H: Host> {
+    pub(super) host: H,
+    pub(super) attempt: ClaimedAttempt<H::Files>,
+    pub(super) daemon: Option<H::Connection>,
+    /// Whether the next reply carries the description of this shim.
+    pub(super) greets: bool,
+    pub(super) main: MainProcess<H::Connection>,
+    pub(super) timeline: Timeline,
+    /// Present mode of the job. Its end is in the timeline.
+    pub(super) mode: RunMode,
+    pub(super) stop: Option<PendingStop>,
+    /// Whether the job is stopped and all its processes are in the main process group.
+    pub(super) in_one_group: bool,
+    /// Next scan for processes that are still to be resumed.
+    pub(super) resume_at: Option<BootTime>,
+    pub(super) pending_end: Option<PendingEnd>,
+    /// Session weight that the kernel has not accepted yet, and the next attempt.
+    pub(super) pending_nice: Option<(i32, BootTime)>,
+    /// Next scan for processes whose exit is not signalled.
+    scan_at: Option<BootTime>,
+    /// Signals of the user that are to be sent.
+    pub(super) signals_to_send: UserSignals,
+    /// Prolog and epilog.
+    pub(super) programs: QueueProgramRuns<H::Connection>,
+    pub(super) is_over: bool,
+}
+
+impl<H: Host> Supervisor<H> {
+    /// Claims the attempt, starts the preparing program and answers the launcher, if one waits.
+    ///
+    /// `host` is an error if the machine could not give what a shim needs.
+    ///
+    /// # Errors
+    /// The refusal, which the launcher has received. The attempt is left to it, and it declares it void.
+    pub fn begin(
+        host: Result<(H, H::Files), String>,
+        launcher: Option<H::Connection>,
+    ) -> Result<Supervisor<H>, ShimRefusal> {
+        let failed = |error| ShimRefusal::Begin { error };
+        let begun =
+            host.map_err(failed).and_then(|(host, files)| Supervisor::new(host, files, launcher.is_some()));
+        let Some(mut launcher) = launcher else { return begun };
+        let message =
+            begun.as_ref().err().map_or(Handshake::Claimed, |refusal| Handshake::Refused(refusal.clone()));
+        // A launcher that has died does not receive it; a later `find` will.
+        let is_sent = launcher.send(&message).is_ok();
+        let mut supervisor = begun?;
+        if is_sent {
+            // It opens the pidfd of this process, and then sends a command. If it dies, its connection closes.
+            let until = supervisor.host.now().after(REPLY_TIMEOUT);
+            supervisor.host.wait_for(&launcher, until).map_err(|error| failed(error.to_string()))?;
+        }
+        supervisor.daemon = Some(launcher);
+        Ok(supervisor)
+    }
+
+    fn new(mut host: H, files: H::Files, has_daemon: bool) -> Result<Supervisor<H>, ShimRefusal> {
+        let attempt = claim(&mut host, files)?;
+        let spec = &attempt.spec;
+        let (pid, connection) =
+            host.start_main(spec).map_err(|error| ShimRefusal::Begin { error: error.to_string() })?;
+        let timeline = timeline(spec, (!has_daemon).then(|| host.now()));
+        Ok(Supervisor {
+            mode: spec.mode.clone(),
+            stop: None,
+            in_one_group: false,
+            resume_at: None,
+            pending_end: None,
+            pending_nice: None,
+            scan_at: None,
+            attempt,
+            daemon: None,
+            greets: false,
+            main: MainProcess::new(pid, connection),
+            timeline,
+            signals_to_send: UserSignals::default(),
+            programs: QueueProgramRuns::default(),
+            is_over: false,
+            host,
+        })
+    }
+
+    /// Returns the host.
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    /// Returns whether the end is recorded, so that the shim exits.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Returns the connections whose lines are a reason for a step.
+    pub fn connections(&self) -> impl Iterator<Item = &H::Connection> {
+        self.daemon.iter().chain(&self.main.connection)
+    }
+
+    /// Returns the next instant at which a step is due. It may be past. `None`: only an event is a reason.
+    pub fn next(&self) -> Option<BootTime> {
+        let stop = self.stop.as_ref().map(|stop| stop.scan_at);
+        let pending_end = self.pending_end.as_ref().map(|pending_end| pending_end.write_at);
+        let pending_nice = self.pending_nice.map(|(_, at)| at);
+        let unread = self.daemon.as_ref().is_some_and(Connection::has_line).then_some(BootTime(0));
+        let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
+        let due = self.timeline.next().filter(|_| !in_epilog);
+        let program = self.programs.next();
+        [unread, due, program, stop, pending_end, pending_nice, self.scan_at, self.resume_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Handles all events, due actions and commands, and records the end if it is due.
+    pub fn step(&mut self) {
+        // Messages of an exited process remain readable until it is reaped.
+        while let Some(message) = self.main.next_message() {
+            self.handle_setup(message);
+        }
+        if let Err(error) = self.reap_children().and_then(|()| self.run_due_actions(self.host.now())) {
+            // The system is out of files or memory. The shim keeps supervising the job.
+            self.host.log(&error);
+            self.scan_at = Some(self.host.now().after(RETRY_INTERVAL));
+        }
+        self.accept();
+        self.receive_commands();
+        self.send_user_signals();
+        self.record_end(self.host.now());
+    }
+
+    /// Handles a message of the preparing program. Permission follows the durable start record.
+    fn handle_setup(&mut self, message: SetupMessage) {
+        let failure = match message {
+            SetupMessage::Doing(failure) => {
+                return self.main.note_step(failure, self.host.now(), self.host.awake());
+            }
+            SetupMessage::Here => self.permit_command().err(),
+            SetupMessage::Failed(failure) => Some(failure),
+        };
+        if let Some(failure) = failure {
+            if let SetupFailure::Shortage(what) = &failure {
+                self.host.log(&format_args!("the command was not started, for lack of a resource: {what}"));
+            }
+            self.main.refuse(failure);
+        }
+    }
+
+    fn permit_command(&mut self) -> Result<(), SetupFailure> {
+        // The end of the window may be due, and not dealt with yet.
+        if self.timeline.end().is_some_and(|end| end <= self.host.now())
+            && let Err(error) = self.run_due_actions(self.host.now())
+        {
+            self.host.log(&error);
+        }
+        if self.timeline.ending().is_some() {
+            return Err(StartFailure::Ended.into());
+        }
+        let asked = self.host.now();
+        let started = self.start_record(asked)?;
+        self.attempt.files.write_start(&started).map_err(|error| {
+            let is_shortage = matches!(&error, RecordError::Io { error, .. } if self.host.is_shortage(error));
+            SetupFailure::new(StartFailure::setup("its start", &error), is_shortage)
+        })?;
+        self.place_main()?;
+        if self.timeline.is_stopped() {
+            // The program becomes the command when it is resumed.
+            self.stop_group();
+        }
+        self.begin_prolog()?;
+        self.correct_start(started, asked);
+        Ok(())
+    }
+
+    fn start_record(&self, asked: BootTime) -> Result<StartRecord, SetupFailure> {
+        let (main, autogroup) = self
+            .host
+            .main_identity()
+            .map_err(|error| self.failure(StartFailure::setup("its identity", &error), &error))?;
+        let programs = self.attempt.spec.queue_programs.as_ref();
+        Ok(StartRecord {
+            main,
+            sid: self.main.pid,
+            autogroup,
+            // What the user made slow is part of the window.
+            at: self.main.begin_of_user_part().unwrap_or(asked),
+            cgroup: self.host.cgroup(),
+            epilog: programs.and_then(|programs| Some(programs.epilog.as_ref()?.limit)),
+        })
+    }
+
+    /// Returns the failure that an error of the system is.
+    pub(super) fn failure(&self, failure: StartFailure, error: &io::Error) -> SetupFailure {
+        SetupFailure::new(failure, self.host.is_shortage(error))
+    }
+
+    /// Writes the start record again if the permission came much later than it was `asked` for, because this shim was stopped
+    /// between the two.
+    fn correct_start(&self, started: StartRecord, asked: BootTime) {
+        let late = self.host.now().since(asked);
+        let at = started.at.after(late);
+        if late > LATE_PERMISSION
+            && let Err(error) = self.attempt.files.write_start(&StartRecord { at, ..started })
+        {
+            self.host.log(&error);
+        }
+    }
+
+    /// Gives the main process what its mode allows, before it becomes the command.
+    fn place_main(&mut self) -> Result<(), StartFailure> {
+        let (setup, mode) = (StartFailure::setup, self.mode.clone());
+        let on_cpus = |error: &dyn ToString| setup(&format!("the cpus {:?}", mode.cpus()), error);
+        self.limit(&mode).map_err(|error| {
+            if error.is_about_cpus() { on_cpus(&error) } else { setup("its control group", &error) }
+        })?;
+        if !self.can(Capability::Cpus) {
+            self.host.place_main(mode.cpus()).map_err(|error| on_cpus(&error))?;
+            if self.attempt.spec.interaction.is_some() {
+                // The relay has begun before its processors were known.
+                self.host.place(mode.cpus(), false).map_err(|error| on_cpus(&error))?;
+            }
+        }
+        if matches!(mode, RunMode::Opportunistic { .. }) && !self.can(Capability::Idle) {
+            self.host.set_idle().map_err(|error| setup("the idle class", &error))?;
+            self.set_nice(OPPORTUNISTIC_NICE, self.host.now());
+        }
+        Ok(())
+    }
+
+    /// Sets the weight of the session, or schedules a retry.
+    pub(super) fn set_nice(&mut self, nice: i32, now: BootTime) {
+        let accepted = self.host.set_nice(nice);
+        self.pending_nice = (!accepted).then(|| (nice, now.after(RETRY_INTERVAL)));
+    }
+
+    /// Reaps exited children, kills remaining processes if due, and detects the end of the job.
+    fn reap_children(&mut self) -> io::Result<()> {
+        let (now, had_main) = (self.host.now(), self.main.exit.is_none());
+        let due = self.scan_at.is_some_and(|at| at <= now);
+        let Events { child, shutdown, cgroup } = self.host.take_events();
+        if shutdown {
+            self.shut_down(now);
+        }
+        if !(child || cgroup || due) || self.pending_end.is_some() {
+            return Ok(());
+        }
+        let children = self.reap()?;
+        self.scan_at = None;
+        self.follow_up_program();
+        let (epilog_runs, has_epilog) =
+            (self.programs.runs(ProgramKind::Epilog), self.programs.has_begun(ProgramKind::Epilog));
+        if epilog_runs {
+            return Ok(());
+        }
+        if has_epilog || self.timeline.ending().is_some_and(|ending| ending.killed) {
+            // Processes created since the last scan.
+            self.host.kill()?;
+        }
+        if self.main.exit.is_none() {
+            return Ok(());
+        }
+        match children {
+            true if had_main => {
+                let has_relay = self.attempt.spec.interaction.is_some();
+                self.timeline.terminate_leftovers(now, has_relay);
+            }
+            true => {}
+            false if self.host.are_gone()? => self.end_or_clean_up(now),
+            // The exit of a process that is not a child is not signalled.
+            false => self.scan_at = Some(now.after(RETRY_INTERVAL)),
+        }
+        Ok(())
+    }
+
+    /// Carries out all due actions.
+    fn run_due_actions(&mut self, now: BootTime) -> io::Result<()> {
+        self.kill_slow_program(now)?;
+        // No deadline of the job applies to its epilog.
+        let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
+        while let Some(due) = if in_epilog { None } else { self.timeline.due(now) } {
+            self.override_stop(due);
+            match due {
+                DueAction::Begin => self.begin_due_window(now),
+                DueAction::Warn => {
+                    if let Some(EarlySignal { signal, main_only, .. }) = self.attempt.spec.early_signal {
+                        self.signals_to_send.push(signal, main_only);
+                    }
+                }
+                DueAction::Term => {
+                    self.host.signal(Signal::Terminate, Recipients::All)?;
+                    // A stopped process receives the signal when it is resumed, before any other.
+                    self.host.signal(Signal::Continue, Recipients::All)?;
+                    self.thaw()?;
+                }
+                DueAction::Kill => self.host.kill()?,
+                DueAction::Resume => self.resume_all()?,
+            }
+        }
+        self.prove_stop(now);
+        match self.pending_nice {
+            Some((nice, at)) if at <= now => self.set_nice(nice, now),
+            _ => {}
+        }
+        self.retry_resume(now)
+    }
+}
+
+/// Returns the deadlines of an attempt. No daemon is connected since `absent_since`.
+fn timeline(spec: &AttemptSpec, absent_since: Option<BootTime>) -> Timeline {
+    let mut timeline = match spec.run_limit {
+        Some(limit) => Timeline::with_run_limit(limit, spec.grace, spec.orphan_resume_delay),
+        None => Timeline::new(spec.mode.end(), spec.grace, spec.orphan_resume_delay),
+    };
+    timeline.set_start(spec.mode.window().map(|window| window.start));
+    timeline.set_warning(spec.early_signal.map(|signal| signal.before));
+    timeline.set_daemon_absent(absent_since);
+    timeline
+}
