@@ -26,6 +26,16 @@ mod end;
 
 pub mod files;
 
+mod daemon_host;
+
+mod commands;
+
+mod launch;
+
+mod find;
+
+pub mod retire;
+
 mod error;
 
 pub mod shim;
@@ -33,11 +43,15 @@ pub mod shim;
 mod lossless;
 
 pub use boot::{BootId, StoredInstant};
+pub use commands::{Commands, ConnectedShim};
 pub use connection::Connection;
+pub use daemon_host::{DaemonHost, KillResult, ShimOf};
 pub use end::{AttemptEnd, EndCause, Exit, ProcessUsage, StartFailure};
 pub use error::{CommandError, FindError, LaunchError};
 pub use files::{Files, RecordError, StartRecord};
+pub use find::{FoundAttempt, LossCause, LostAttempt, find};
 pub use identity::Identity;
+pub use launch::launch;
 pub use message::{
     CommandMessage, Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessage, parse_command,
     parse_reply,

@@ -1,8 +1,8 @@
 //! The daemon's handle of a shim.
 
 use miserly_attempt::{
-    AttemptEnd, BootTime, CommandError, CommandMessage, Connection as _, Files as _, Hello, Identity,
-    REPLY_TIMEOUT, RecordError, ReplyMessage, ShimCommand, ShimReply, StartRecord, files, parse_reply,
+    AttemptEnd, BootTime, CommandError, Commands, ConnectedShim, Hello, Identity, KillResult, REPLY_TIMEOUT,
+    RecordError, ReplyMessage, ShimCommand, ShimReply, StartRecord, files,
 };
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::folder::{self, Folder};
 use crate::identity;
 use crate::procfs::Stat;
-use crate::session::{JobSession, KillResult};
+use crate::session::JobSession;
 use crate::wait;
 
 /// A connected shim that was alive when the handle was created.
@@ -32,34 +32,21 @@ use crate::wait;
 #[derive(Debug)]
 pub struct Shim {
     dir: PathBuf,
-    identity: Identity,
-    pidfd: OwnedFd,
-    connection: Connection,
-    /// Number of the last command.
-    last: u64,
-    /// Whether a command was sent over this connection.
-    greeted: bool,
-    /// Description of the shim, once it has replied.
-    hello: Option<Hello>,
+    shim: ConnectedShim<OwnedFd, Connection>,
 }
 
 impl Shim {
-    /// Creates the handle, or returns `None` if the process has exited.
-    pub(crate) fn from_connection(
-        folder: &Folder,
-        identity: Identity,
-        connection: Connection,
-    ) -> io::Result<Option<Shim>> {
-        let Some(pidfd) = identity::open_same(&identity)? else { return Ok(None) };
-        let dir = folder.path().to_owned();
-        Ok(Some(Shim { dir, identity, pidfd, connection, last: 0, greeted: false, hello: None }))
+    pub(crate) fn new(dir: &Path, shim: ConnectedShim<OwnedFd, Connection>) -> Shim {
+        Shim { dir: dir.to_owned(), shim }
     }
 
     /// Returns what another process needs for a handle of the same shim: a description, the connection and the pidfd.
     ///
     /// The shim does not notice.
     pub fn into_parts(self) -> (ShimParts, OwnedFd, OwnedFd) {
-        (ShimParts { identity: self.identity, last: self.last }, self.connection.into_fd(), self.pidfd)
+        let ConnectedShim { identity, process, commands } = self.shim;
+        let (connection, last) = commands.into_parts();
+        (ShimParts { identity, last }, connection.into_fd(), process)
     }
 
     /// Creates the handle of a shim from the parts of another process's handle. `dir` is the folder of the attempt.
@@ -67,19 +54,19 @@ impl Shim {
     /// # Errors
     /// The connection cannot be used.
     pub fn from_parts(dir: &Path, parts: ShimParts, connection: OwnedFd, pidfd: OwnedFd) -> io::Result<Shim> {
-        let connection = Connection::new(connection.into())?;
         let ShimParts { identity, last } = parts;
-        Ok(Shim { dir: dir.to_owned(), identity, pidfd, connection, last, greeted: false, hello: None })
+        let commands = Commands::new(Connection::new(connection.into())?, last);
+        Ok(Shim::new(dir, ConnectedShim { identity, process: pidfd, commands }))
     }
 
     /// Returns a descriptor that becomes readable when the shim exits. Read [`Shim::end`] then.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+        self.shim.process.as_fd()
     }
 
     /// Returns the connection, which is readable when a reply has arrived or the shim has closed it.
     pub fn connection(&self) -> BorrowedFd<'_> {
-        self.connection.as_fd()
+        self.shim.commands.connection().as_fd()
     }
 
     /// Connects again after the connection was lost.
@@ -88,14 +75,13 @@ impl Shim {
     /// The shim has exited, or its queue of connections is full.
     pub fn reconnect(&mut self) -> io::Result<()> {
         let folder = Folder::open(&self.dir).map_err(io::Error::other)?;
-        self.connection = Connection::new(folder.connect()?)?;
-        self.greeted = false;
+        self.shim.commands.reconnect(Connection::new(folder.connect()?)?);
         Ok(())
     }
 
     /// Returns the description of the shim, once it has replied.
     pub fn hello(&self) -> Option<&Hello> {
-        self.hello.as_ref()
+        self.shim.commands.hello()
     }
 
     /// Returns whether the shim is stopped, by a signal or by a debugger.
@@ -103,8 +89,8 @@ impl Shim {
     /// # Errors
     /// `/proc` cannot be read.
     pub fn is_stopped(&self) -> io::Result<bool> {
-        let stat = Stat::from_pid(self.identity.pid)?;
-        Ok(stat.is_some_and(|stat| stat.start_time == self.identity.start_time && stat.is_suspended()))
+        let stat = Stat::from_pid(self.identity().pid)?;
+        Ok(stat.is_some_and(|stat| stat.start_time == self.identity().start_time && stat.is_suspended()))
     }
 
     /// Sends `SIGCONT` to the shim.
@@ -125,7 +111,7 @@ impl Shim {
     }
 
     fn signal(&self, signal: Signal) -> io::Result<()> {
-        match pidfd_send_signal(&self.pidfd, signal) {
+        match pidfd_send_signal(&self.shim.process, signal) {
             Ok(()) | Err(Errno::SRCH) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -133,7 +119,7 @@ impl Shim {
 
     /// Returns the identity of the shim process.
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        &self.shim.identity
     }
 
     /// Returns the start record of the job's main process, or `None` before it was started.
@@ -180,19 +166,8 @@ impl Shim {
         command: &ShimCommand,
         until: BootTime,
     ) -> Result<ShimReply, CommandError> {
-        let number = self.send(command)?;
-        loop {
-            while let Some(answer) = self.receive()? {
-                // An earlier number is the late reply to a request that was given up.
-                if answer.number == number {
-                    return Ok(answer.reply);
-                }
-            }
-            // Polls the connection, not the pidfd: replies sent before the exit are still readable.
-            if !wait::readable(&[self.connection.as_fd()], until).map_err(CommandError::Broken)? {
-                return Err(CommandError::Silent);
-            }
-        }
+        let readable = |connection: &Connection| wait::readable(&[connection.as_fd()], until);
+        self.shim.commands.request(command, readable)
     }
 
     /// Sends a command without waiting and returns its number. [`Shim::receive`] returns the reply.
@@ -200,11 +175,7 @@ impl Shim {
     /// # Errors
     /// The shim has exited or does not read.
     pub fn send(&mut self, command: &ShimCommand) -> Result<u64, CommandError> {
-        self.last += 1;
-        let hello = (!std::mem::replace(&mut self.greeted, true)).then(Hello::own);
-        let message = CommandMessage { number: self.last, command: command.clone(), hello };
-        self.connection.send(&message).map_err(command_error)?;
-        Ok(self.last)
+        self.shim.commands.send(command)
     }
 
     /// Returns the next reply, or `None` if there is none yet.
@@ -212,10 +183,7 @@ impl Shim {
     /// # Errors
     /// The shim has exited and no reply is left.
     pub fn receive(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
-        let Some(line) = self.connection.receive_line().map_err(command_error)? else { return Ok(None) };
-        let reply = parse_reply(&line);
-        self.hello = reply.hello.clone().or(self.hello.take()).or_else(|| Some(Hello::earliest()));
-        Ok(Some(reply))
+        self.shim.commands.receive()
     }
 }
 
@@ -301,14 +269,4 @@ pub fn recorded_end(dir: &Path) -> Result<Option<AttemptEnd>, RecordError> {
 /// Reads a record of an attempt, or returns `None` if it does not exist.
 fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, RecordError> {
     folder::read(&dir.join(name))
-}
-
-fn command_error(error: io::Error) -> CommandError {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-            CommandError::Gone
-        }
-        io::ErrorKind::WouldBlock => CommandError::Silent,
-        _ => CommandError::Broken(error),
-    }
 }

@@ -38,9 +38,7 @@ pub mod frame;
 
 mod clock;
 
-mod launch;
-
-mod find;
+mod daemon;
 
 mod handle;
 
@@ -72,19 +70,18 @@ mod sys;
 
 pub use check_program::check_program;
 pub use clock::{MachineClock, current_boot};
-pub use find::{FoundAttempt, LossCause, LostAttempt, find, find_until};
+pub use daemon::{FoundAttempt, find, find_until, launch};
 pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
-pub use launch::launch;
 pub use miserly_attempt::{
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
-    CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, LaunchError,
-    OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage, ProgramFailure, ProgramKind, ProgramReport,
-    QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError, ReplyMessage, ReservedWindow, ResourceLimits,
-    RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError, StartFailure, StartRecord, StoredInstant,
+    CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, KillResult,
+    LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage,
+    ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError,
+    ReplyMessage, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError,
+    StartFailure, StartRecord, StoredInstant,
 };
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use relay_socket::RelaySocket;
-pub use session::KillResult;
 pub use shim::STOP_TIMEOUT;
 pub use shortage::LaunchStep;
 pub use sys::pam::Pam;

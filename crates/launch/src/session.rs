@@ -1,6 +1,6 @@
 //! Termination of a job without its shim.
 
-use miserly_attempt::{BootTime, Identity, StartRecord};
+use miserly_attempt::{BootTime, Identity, KillResult, StartRecord};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,6 @@ use std::path::Path;
 use miserly_cgroup::JobGroup;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
-use serde::{Deserialize, Serialize};
 
 use crate::clock::MachineClock as _;
 use crate::identity;
@@ -30,15 +29,6 @@ pub(crate) struct JobSession<'a> {
     /// Entry of the environment.
     mark: Vec<u8>,
     shim: Option<&'a Identity>,
-}
-
-/// The result of killing the processes of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KillResult {
-    /// No process is left; these were killed.
-    All(Vec<u32>),
-    /// These do not die: they wait in the kernel or belong to another user.
-    Survivors(Vec<u32>),
 }
 
 impl<'a> JobSession<'a> {

@@ -15,7 +15,7 @@ const SOURCES: [&str; 12] = [
     include_str!("../../../attempt/src/files.rs"),
     include_str!("../folder.rs"),
     include_str!("../../../attempt/src/end.rs"),
-    include_str!("../launch.rs"),
+    include_str!("../../../attempt/src/launch.rs"),
     include_str!("../../../attempt/src/queue_program.rs"),
     include_str!("../../../attempt/src/shim/supervisor.rs"),
     include_str!("../../../attempt/src/shim/queue_programs.rs"),

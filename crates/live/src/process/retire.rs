@@ -1,57 +1,57 @@
 //! Records of ended attempts, kept until a backup of the state contains their ends.
 
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use miserly_attempt::files::{END, STARTED};
+use miserly_attempt::retire::{self, PROOFS, Remains};
 use miserly_executor::FindFailure;
 use miserly_launch::{FoundAttempt, LossCause, LostAttempt, StartRecord, current_boot};
 use serde::de::DeserializeOwned;
 
 use crate::store::{ENDED, ended_folders, private_folder};
 
-/// The records that prove how an attempt ended, or that it began. The first one present is kept.
-const PROOFS: [&str; 2] = [END, STARTED];
-const END: &str = "end.json";
-const STARTED: &str = "started.json";
-
 /// Moves the record of an attempt to [`ENDED`] once its end is on disk. Removes the rest of its
 /// folder.
-///
-/// A recovery from a backup that is older than the end finds the record there. So the job does not
-/// run twice.
 pub(super) fn retire(folder: &Path) {
-    let proof = PROOFS.into_iter().find(|proof| folder.join(proof).exists());
-    let Some(proof) = proof else { return remove(folder) };
-    if let Err(error) = reduce(folder, proof).and_then(|()| set_aside(folder)) {
-        tracing::warn!("the record of {} is removed early: {error}", folder.display());
-        remove(folder);
-    }
+    retire::retire(&Folder(folder));
 }
 
-/// Removes the folder of an attempt that is over.
-fn remove(folder: &Path) {
-    if let Err(error) = fs::remove_dir_all(folder)
-        && error.kind() != ErrorKind::NotFound
-    {
-        tracing::warn!("cannot remove {}: {error}", folder.display());
-    }
-}
+/// The folder of an attempt that is over.
+struct Folder<'a>(&'a Path);
 
-/// Removes all files of a folder but one.
-fn reduce(folder: &Path, kept: &str) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name() != kept {
-            fs::remove_file(entry.path())?;
-        }
+impl Remains for Folder<'_> {
+    fn path(&self) -> &Path {
+        self.0
     }
-    Ok(())
-}
 
-fn set_aside(folder: &Path) -> io::Result<()> {
-    let kept = kept_folder(folder)?;
-    while_backups(&kept, || fs::rename(folder, &kept))
+    fn has(&self, name: &str) -> bool {
+        self.0.join(name).exists()
+    }
+
+    fn names(&self) -> io::Result<Vec<OsString>> {
+        fs::read_dir(self.0)?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    fn remove(&self, name: &OsStr) -> io::Result<()> {
+        fs::remove_file(self.0.join(name))
+    }
+
+    fn set_aside(&self) -> io::Result<()> {
+        let kept = kept_folder(self.0)?;
+        while_backups(&kept, || fs::rename(self.0, &kept))
+    }
+
+    fn remove_all(&self) -> io::Result<()> {
+        fs::remove_dir_all(self.0)
+    }
+
+    fn warn(&self, message: &dyn Display) {
+        tracing::warn!("{message}");
+    }
 }
 
 /// Returns the folder in [`ENDED`] for the record of an attempt.
