@@ -55,7 +55,7 @@ impl StoredInstant {
 
     /// Returns the same instant. If it names no boot, it is of this one.
     #[must_use]
-    pub fn or_boot(self, boot: Option<BootId>) -> StoredInstant {
+    pub(crate) fn or_boot(self, boot: Option<BootId>) -> StoredInstant {
         StoredInstant { boot_id: self.boot_id.or(boot), ..self }
     }
 }

@@ -55,7 +55,7 @@ impl AttemptEnd {
     }
 
     /// Returns whether `SIGTERM` of an unknown sender ended the job, or its prolog.
-    pub fn may_be_shutdown(&self) -> bool {
+    pub(crate) fn may_be_shutdown(&self) -> bool {
         self.cause.is_none() && self.exit.may_be_shutdown()
     }
 }
@@ -77,7 +77,7 @@ pub struct ProcessUsage {
 
 impl ProcessUsage {
     /// Adds what another process used.
-    pub fn add(&mut self, other: ProcessUsage) {
+    pub(crate) fn add(&mut self, other: ProcessUsage) {
         self.user += other.user;
         self.system += other.system;
         self.memory_peak = self.memory_peak.max(other.memory_peak);
@@ -103,7 +103,7 @@ pub enum Exit {
 
 impl Exit {
     /// Returns whether the exit looks like the effect of `SIGTERM`.
-    pub fn is_termination(&self) -> bool {
+    fn is_termination(&self) -> bool {
         const TERM: i32 = 15;
         match self {
             Exit::Code(code) => *code == 128 + TERM,
@@ -114,7 +114,7 @@ impl Exit {
 
     /// Returns whether it may be the effect of a `SIGTERM` that the shim gets, too: to the command, to its prolog, or to the
     /// program that waits for the prolog.
-    pub fn may_be_shutdown(&self) -> bool {
+    pub(crate) fn may_be_shutdown(&self) -> bool {
         self.is_termination() || matches!(self, Exit::Failed(StartFailure::Prolog(_) | StartFailure::Ended))
     }
 }

@@ -85,7 +85,7 @@ pub enum FindError {
 /// A reason for which a command has no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The shim has exited. See [`Shim::end`](crate::Shim::end) or [`find`](crate::find()).
+    /// The shim has exited. [`find`](crate::find()) returns its end.
     #[error("the shim has exited")]
     Gone,
     /// The shim did not reply in time. It may still carry out the command.

@@ -66,8 +66,8 @@ pub enum Flush {
 
 /// The files of one attempt, by name. The implementation has the effects, and the provided methods their order and content.
 ///
-/// The process may be killed between any two calls, and within a call between any two system calls. So a file is complete
-/// under its name or missing.
+/// The process may be killed before, in and after any call. A file is then complete under its name or missing. If the power
+/// fails, only what was flushed is left for certain.
 pub trait Files {
     /// The lock of the attempt. Dropping it and its copies in other processes, or the exit of these, releases it.
     type Lock;
@@ -287,7 +287,7 @@ pub struct StartRecord {
     /// `None` where the kernel has no autogroups.
     pub autogroup: Option<String>,
     /// Start of the process, by the clock of the boot in `main`.
-    pub at: BootTime,
+    pub(crate) at: BootTime,
     /// Folder of the attempt's control group, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<PathBuf>,

@@ -1,7 +1,15 @@
 //! One attempt of a job as a machine without I/O: its records, its protocol and what its shim decides.
 //!
-//! The crate decides, and traits have the effects: [`Files`] is the folder of an attempt. `miserly-launch` implements them over
-//! Linux. A simulation implements them over one seed, and runs the same decisions.
+//! The crate decides, and traits have the effects. `miserly-launch` implements them over Linux. A simulation implements them
+//! over one seed, and runs the same decisions.
+//!
+//! | trait | has the effects of |
+//! |---|---|
+//! | [`Files`] | the folder of an attempt |
+//! | [`Connection`] | a connection between two processes |
+//! | [`shim::Host`] | a [`shim::Supervisor`], which is a shim |
+//! | [`DaemonHost`] | [`launch`](launch()) and [`find`](find()), in a daemon or its executor |
+//! | [`retire::Remains`] | [`retire::retire`], in a daemon |
 //!
 //! > **Architecture invariant:** nothing here reads a clock, a file, a socket or a process. The only modules of the system in use
 //! > are those for strings (`std::os::unix::ffi`).
@@ -52,10 +60,7 @@ pub use files::{Files, RecordError, StartRecord};
 pub use find::{FoundAttempt, LossCause, LostAttempt, find};
 pub use identity::Identity;
 pub use launch::launch;
-pub use message::{
-    CommandMessage, Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessage, parse_command,
-    parse_reply,
-};
+pub use message::{Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessage};
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
 pub use spec::{

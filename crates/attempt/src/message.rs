@@ -35,26 +35,23 @@ pub struct Hello {
 
 impl Hello {
     /// Returns the description of this program.
-    pub fn own() -> Hello {
+    pub(crate) fn own() -> Hello {
         Hello { version: PROTOCOL_VERSION, program: env!("CARGO_PKG_VERSION").to_owned() }
     }
 
     /// Returns the description of a peer without one.
-    pub fn earliest() -> Hello {
+    pub(crate) fn earliest() -> Hello {
         Hello { version: 0, program: "0".to_owned() }
     }
 }
 
 /// A numbered [`ShimCommand`].
 #[derive(Debug, Serialize, Deserialize)]
-pub struct CommandMessage {
-    /// Number of the command, from 1. The reply has it, too.
-    pub number: u64,
-    /// The command.
-    pub command: ShimCommand,
-    /// Description of the daemon, in its first command on a connection.
+pub(crate) struct CommandMessage {
+    pub(crate) number: u64,
+    pub(crate) command: ShimCommand,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hello: Option<Hello>,
+    pub(crate) hello: Option<Hello>,
 }
 
 /// The first message of a shim to its launcher.
@@ -69,7 +66,7 @@ pub enum Handshake {
 /// The reply to a numbered command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyMessage {
-    /// Number of the command, as returned by [`Shim::send`](crate::Shim::send).
+    /// Number of the command, as returned by [`Commands::send`](crate::Commands::send).
     ///
     /// 0 if the shim could not read the number.
     pub number: u64,
@@ -87,17 +84,14 @@ struct Envelope {
     number: u64,
 }
 
-/// Parses a command.
-///
-/// # Errors
-/// The number of an unknown command, or 0, and the refusal.
-pub fn parse_command(line: &[u8]) -> Result<CommandMessage, (u64, ShimRefusal)> {
+/// Parses a command. An unknown one yields its number, or 0, and the refusal.
+pub(crate) fn parse_command(line: &[u8]) -> Result<CommandMessage, (u64, ShimRefusal)> {
     serde_json::from_slice(line)
         .map_err(|error| (number(line), ShimRefusal::Unknown { error: error.to_string() }))
 }
 
 /// Parses a reply.
-pub fn parse_reply(line: &[u8]) -> ReplyMessage {
+pub(crate) fn parse_reply(line: &[u8]) -> ReplyMessage {
     serde_json::from_slice(line).unwrap_or_else(|error| ReplyMessage {
         number: number(line),
         reply: ShimReply::Unknown { error: error.to_string() },

@@ -17,7 +17,7 @@ pub enum ShimCommand {
     Status,
     /// Stops every process.
     ///
-    /// The reply comes when all have stopped, or after [`STOP_TIMEOUT`](crate::STOP_TIMEOUT) with
+    /// The reply comes when all have stopped, or after [`STOP_TIMEOUT`](crate::shim::STOP_TIMEOUT) with
     /// the processes that have not.
     Stop,
     /// Resumes every process.
@@ -159,29 +159,22 @@ impl ShimCommand {
 }
 
 impl ShimRefusal {
-    /// Returns the refusal of processors.
-    pub fn from_cpus(cpus: &[u32], error: &dyn ToString) -> ShimRefusal {
+    pub(crate) fn from_cpus(cpus: &[u32], error: &dyn ToString) -> ShimRefusal {
         ShimRefusal::Cpus { cpus: cpus.to_owned(), error: error.to_string() }
     }
 
-    /// Returns the refusal of a setting of the control group.
-    pub fn from_cgroup(cpus: &[u32], error: &CgroupError) -> ShimRefusal {
+    pub(crate) fn from_cgroup(cpus: &[u32], error: &CgroupError) -> ShimRefusal {
         if error.is_about_cpus() {
             return ShimRefusal::from_cpus(cpus, error);
         }
         ShimRefusal::Cgroup { error: error.to_string() }
     }
 
-    /// Returns the refusal for processes that cannot be inspected.
-    pub fn from_processes(error: &std::io::Error) -> ShimRefusal {
+    pub(crate) fn from_processes(error: &std::io::Error) -> ShimRefusal {
         ShimRefusal::Processes { error: error.to_string() }
     }
 
-    /// Checks that a job could run on these processors on some machine.
-    ///
-    /// # Errors
-    /// The refusal of processors.
-    pub fn check_cpus(cpus: &[u32]) -> Result<(), ShimRefusal> {
+    pub(crate) fn check_cpus(cpus: &[u32]) -> Result<(), ShimRefusal> {
         crate::spec::check_cpus(cpus).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
     }
 }
@@ -194,7 +187,7 @@ pub struct AttemptState {
     /// Whether the main process is in the idle class.
     ///
     /// `true` after [`ShimCommand::BeginWindow`] means that the kernel did not let the job leave
-    /// the class ([`leaves_idle`](crate::leaves_idle)).
+    /// the class (`leaves_idle` of `miserly-launch`).
     pub idle: bool,
     /// Processors on which the job shall run.
     pub cpus: Vec<u32>,

@@ -72,6 +72,7 @@ pub use check_program::check_program;
 pub use clock::{MachineClock, current_boot};
 pub use daemon::{FoundAttempt, find, find_until, launch};
 pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
+pub use miserly_attempt::shim::STOP_TIMEOUT;
 pub use miserly_attempt::{
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
     CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, KillResult,
@@ -82,7 +83,6 @@ pub use miserly_attempt::{
 };
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use relay_socket::RelaySocket;
-pub use shim::STOP_TIMEOUT;
 pub use shortage::LaunchStep;
 pub use sys::pam::Pam;
 pub use sys::{FilterInstruction, empty_bounding_set, install_filter};

@@ -20,7 +20,8 @@ use crate::time::BootTime;
 ///
 /// A [`Supervisor`](super::Supervisor) calls it from one thread, and holds nothing of it over a call. Any call may take time, so
 /// the clock may show a later instant after it. A call does not wait for another process unless its documentation says so. The
-/// shim may be killed before, in and after any call: then all its connections close, and the lock is released.
+/// shim may be killed before, in and after any call: then all its connections close, and the lock is released. A simulation
+/// kills it by a panic in a call.
 ///
 /// The *processes of the job* are the main process with all its descendants, and those of the prolog or epilog. The main process
 /// leads a session and a process group, which have its number.

@@ -51,7 +51,6 @@ use self::system::System;
 use crate::connection::Connection;
 use crate::shortage::LaunchStep;
 use crate::{fault, sys};
-pub use miserly_attempt::shim::STOP_TIMEOUT;
 
 /// Environment variable that selects one of the programs.
 const STAGE: &str = "MISERLY_SHIM";
