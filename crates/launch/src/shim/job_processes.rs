@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use miserly_attempt::shim::StopScan;
+use miserly_attempt::shim::{Recipients, StopScan};
 use miserly_cgroup::Capability;
 use rustix::io::Errno;
-use rustix::process::{Signal, kill_process_group};
+use rustix::process::{Signal, kill_process, kill_process_group};
 
 use super::job_cgroup::JobCgroup;
 use crate::cpus;
@@ -27,11 +27,11 @@ const MAX_SCANS: u32 = 100;
 /// The processes of a job.
 pub(super) struct JobProcesses {
     /// Main process, which leads the session.
-    main: u32,
+    pub(super) main: u32,
     shim: u32,
-    cgroup: Option<JobCgroup>,
+    pub(super) cgroup: Option<JobCgroup>,
     /// The process that runs the prolog or the epilog, as long as it runs.
-    program: Option<u32>,
+    pub(super) program: Option<u32>,
 }
 
 impl JobProcesses {
@@ -44,11 +44,6 @@ impl JobProcesses {
         JobProcesses { main, shim: std::process::id(), cgroup, program: None }
     }
 
-    /// Returns the number of the main process.
-    pub(super) fn main(&self) -> u32 {
-        self.main
-    }
-
     /// Returns the control group, if it can do something.
     fn cgroup(&self, can: Capability) -> Option<&JobCgroup> {
         self.cgroup.as_ref().filter(|cgroup| cgroup.can(can))
@@ -59,22 +54,7 @@ impl JobProcesses {
         self.cgroup.as_ref().filter(|cgroup| cgroup.is_watched())
     }
 
-    /// Returns the control group.
-    pub(super) fn any_cgroup(&self) -> Option<&JobCgroup> {
-        self.cgroup.as_ref()
-    }
-
-    /// Sets the process that runs the prolog or the epilog.
-    pub(super) fn set_program(&mut self, runner: Option<u32>) {
-        self.program = runner;
-    }
-
-    /// Forgets a process that was reaped.
-    pub(super) fn forget(&mut self, pid: u32) {
-        self.program.take_if(|program| *program == pid);
-    }
-
-    /// Kills the processes of the prolog or the epilog.
+    /// As `Host::kill_program`.
     pub(super) fn kill_program(&self) -> io::Result<()> {
         let Some(runner) = self.program else { return Ok(()) };
         let all = procfs::processes()?;
@@ -108,54 +88,42 @@ impl JobProcesses {
         Ok(all.into_iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()).collect())
     }
 
-    /// Returns whether no process is left. The shim has no child.
-    ///
-    /// It adopts orphans, so it has no descendant either. A process that another program moved into the control group is none.
-    /// Only for such a process all processes of the machine are read.
+    /// As `Host::are_gone`: the shim adopts orphans, so without a child it has no descendant either. A process that another
+    /// program moved into the control group is none. Only for such a process all processes of the machine are read.
     pub(super) fn are_gone(&self) -> io::Result<bool> {
         let Some(cgroup) = &self.cgroup else { return Ok(true) };
         Ok(cgroup.processes()?.is_empty() || self.living()?.is_empty())
     }
 
-    /// Kills every process.
+    /// As `Host::kill`.
     pub(super) fn kill(&self) -> io::Result<()> {
         if let Some(cgroup) = self.cgroup(Capability::Kill) {
             cgroup.kill()?;
         }
-        self.signal(Signal::KILL)
+        self.signal(Signal::KILL, Recipients::All)
     }
 
-    /// Sends a signal to every process. Processes of other users do not receive it.
-    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
-        for stat in &self.living()? {
-            send(stat, signal)?;
-        }
-        Ok(())
-    }
-
-    /// Sends a signal to the process group of the main process with one system call.
-    ///
-    /// Valid only until the main process is reaped: its number cannot be reused before.
-    pub(super) fn signal_group(&self, signal: Signal) {
-        if let Some(group) = raw(self.main) {
+    /// As `Host::signal`.
+    pub(super) fn signal(&self, signal: Signal, to: Recipients) -> io::Result<()> {
+        match (to, raw(self.main)) {
             // The process may not lead a group yet, or may be dead and alone in it.
-            let _ = kill_process_group(group, signal);
-        }
-    }
-
-    /// Sends a signal to every process outside that group.
-    pub(super) fn signal_others(&self, signal: Signal) -> io::Result<()> {
-        for stat in self.living()?.iter().filter(|stat| stat.group != self.main) {
-            send(stat, signal)?;
+            (Recipients::Group, Some(group)) => {
+                let _ = kill_process_group(group, signal);
+            }
+            // Its number cannot be reused before it is reaped.
+            (Recipients::Main, Some(main)) => kill_process(main, signal)?,
+            (Recipients::Group | Recipients::Main, None) => {}
+            (Recipients::All, _) => self.living()?.iter().try_for_each(|stat| send(stat, signal))?,
+            (Recipients::Others, _) => {
+                let living = self.living()?;
+                let mut others = living.iter().filter(|stat| stat.group != self.main);
+                others.try_for_each(|stat| send(stat, signal))?;
+            }
         }
         Ok(())
     }
 
-    /// Sends a stop signal to every running process.
-    ///
-    /// `sent` holds the processes that earlier scans signalled, by number and start. If a scan
-    /// finds no running process, the stop is proved. A process missed by that scan would have been
-    /// created by a running one.
+    /// As `Host::stop`.
     pub(super) fn stop(&self, sent: &mut BTreeSet<(u32, u64)>) -> io::Result<StopScan> {
         if let Some(cgroup) = self.cgroup(Capability::Freeze) {
             return Ok(StopScan { stopped: cgroup.is_frozen(), in_one_group: false });
@@ -171,7 +139,7 @@ impl JobProcesses {
         Ok(scan)
     }
 
-    /// Returns the processes that were signalled and still run.
+    /// As `Host::running`.
     pub(super) fn running(&self) -> io::Result<Vec<u32>> {
         if self.cgroup(Capability::Freeze).is_some_and(JobCgroup::is_frozen) {
             return Ok(vec![]);
@@ -179,13 +147,7 @@ impl JobProcesses {
         Ok(self.stoppable()?.iter().filter(|stat| !stat.is_stopped()).map(|stat| stat.pid).collect())
     }
 
-    /// Moves every thread to these processors and, where permitted, out of the idle class.
-    ///
-    /// Scans until no new thread is found, since a thread may create others before it is moved. What the control group
-    /// does already is left out.
-    ///
-    /// # Errors
-    /// The kernel rejects the processors.
+    /// As `Host::place`. Scans until no new thread is found, since a thread may create others before it is moved.
     pub(super) fn place(&self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
         let (keeps_cpus, keeps_class) =
             (self.cgroup(Capability::Cpus).is_some(), self.cgroup(Capability::Idle).is_some());
@@ -231,10 +193,9 @@ fn place_thread(thread: &Stat, cpus: Option<&[u32]>, out_of_idle: bool) -> io::R
     }
 }
 
-/// Sets the nice value of a session's autogroup, -20 to 19.
+/// As `Host::set_nice`.
 ///
-/// Returns `false` if the kernel requires a retry a tenth of a second later. With
-/// `sched_autogroup`, the class and nice value of a process count only within its session. An
+/// With `sched_autogroup`, the class and nice value of a process count only within its session. An
 /// opportunistic job would then get as much as a reserved one.
 pub(super) fn set_session_nice(main: u32, nice: i32) -> bool {
     let mut options = OpenOptions::new();

@@ -16,7 +16,7 @@ use miserly_cgroup::{CgroupError, Limits, Usage};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Signal as KernelSignal, getpid, kill_process, set_child_subreaper, umask};
+use rustix::process::{Signal as KernelSignal, getpid, set_child_subreaper, umask};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::alarm::Alarm;
@@ -150,7 +150,7 @@ impl Host for System {
     }
 
     fn main_identity(&self) -> io::Result<(Identity, Option<String>)> {
-        let main = self.processes.main();
+        let main = self.processes.main;
         Ok((identity::of(main)?, procfs::autogroup(main)))
     }
 
@@ -159,7 +159,7 @@ impl Host for System {
         let ours = Connection::new(ours)?;
         let mut command = program_runner::runner(&self.dir, kind);
         let runner = command.stdin(OwnedFd::from(theirs)).stdout(lock.descriptor()?).spawn()?.id();
-        self.processes.set_program(Some(runner));
+        self.processes.program = Some(runner);
         Ok((runner, ours))
     }
 
@@ -180,7 +180,7 @@ impl Host for System {
         loop {
             match sys::reap() {
                 Ok(Some(sys::Reaped { pid, status, usage })) => {
-                    self.processes.forget(pid);
+                    self.processes.program.take_if(|program| *program == pid);
                     return Ok(Reaped::Child { pid, exit: exit(status), usage });
                 }
                 Ok(None) => return Ok(Reaped::Nothing),
@@ -203,17 +203,7 @@ impl Host for System {
                 None => return Ok(()),
             },
         };
-        match to {
-            Recipients::All => self.processes.signal(signal),
-            Recipients::Others => self.processes.signal_others(signal),
-            Recipients::Group => {
-                self.processes.signal_group(signal);
-                Ok(())
-            }
-            Recipients::Main => {
-                Ok(raw(self.processes.main()).map_or(Ok(()), |main| kill_process(main, signal))?)
-            }
-        }
+        self.processes.signal(signal, to)
     }
 
     fn kill(&mut self) -> io::Result<()> {
@@ -237,39 +227,39 @@ impl Host for System {
     }
 
     fn place_main(&mut self, cpus: &[u32]) -> io::Result<()> {
-        Ok(cpus::set_affinity(raw(self.processes.main()), cpus)?)
+        Ok(cpus::set_affinity(raw(self.processes.main), cpus)?)
     }
 
     fn affinity(&self) -> Vec<u32> {
-        raw(self.processes.main()).and_then(|main| cpus::affinity(Some(main)).ok()).unwrap_or_default()
+        raw(self.processes.main).and_then(|main| cpus::affinity(Some(main)).ok()).unwrap_or_default()
     }
 
     fn set_idle(&mut self) -> io::Result<()> {
-        sys::set_idle(raw(self.processes.main()), true)
+        sys::set_idle(raw(self.processes.main), true)
     }
 
     fn is_idle(&self) -> bool {
-        raw(self.processes.main()).is_some_and(|main| sys::is_idle(main).unwrap_or(false))
+        raw(self.processes.main).is_some_and(|main| sys::is_idle(main).unwrap_or(false))
     }
 
     fn set_nice(&mut self, nice: i32) -> bool {
-        set_session_nice(self.processes.main(), nice)
+        set_session_nice(self.processes.main, nice)
     }
 
     fn cgroup(&self) -> Option<PathBuf> {
-        self.processes.any_cgroup().map(|cgroup| cgroup.path().to_owned())
+        self.processes.cgroup.as_ref().map(|cgroup| cgroup.path().to_owned())
     }
 
     fn limit(&mut self, limits: &Limits) -> Vec<CgroupError> {
-        self.processes.any_cgroup().map(|cgroup| cgroup.limit(limits)).unwrap_or_default()
+        self.processes.cgroup.as_ref().map(|cgroup| cgroup.limit(limits)).unwrap_or_default()
     }
 
     fn freeze(&mut self, on: bool) -> io::Result<()> {
-        self.processes.any_cgroup().map_or(Ok(()), |cgroup| cgroup.freeze(on))
+        self.processes.cgroup.as_ref().map_or(Ok(()), |cgroup| cgroup.freeze(on))
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.processes.any_cgroup().and_then(JobCgroup::usage)
+        self.processes.cgroup.as_ref().and_then(JobCgroup::usage)
     }
 }
 
