@@ -9,8 +9,6 @@ mod markdown;
 
 mod commands;
 
-mod configuration;
-
 mod json;
 
 mod policies;
@@ -31,7 +29,6 @@ fn of_project(path: &str) -> PathBuf {
 fn generated() -> BTreeMap<String, String> {
     let pages = [
         ("commands", commands::page()),
-        ("configuration", configuration::page()),
         ("json", json::page()),
         ("policies", policies::page().expect("the parameters of each policy")),
     ];
@@ -74,11 +71,6 @@ fn commands() {
 #[test]
 fn policies() {
     check("policies", &policies::names().expect("the parameters of each policy"));
-}
-
-#[test]
-fn configuration() {
-    check("configuration", &configuration::names());
 }
 
 #[test]

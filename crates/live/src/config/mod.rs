@@ -13,8 +13,6 @@ mod group_place;
 
 mod file;
 
-pub mod fields;
-
 mod initial;
 
 mod machine;

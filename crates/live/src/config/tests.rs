@@ -3,6 +3,9 @@ use miserly_engine::{CpuHours, Limits, Topology, UserLimits};
 
 use super::*;
 
+/// The page that has each field with its meaning.
+const FIELDS: &str = include_str!("../../../../docs/daemon/fields.md");
+
 fn machine() -> Machine {
     Machine::new((0..16).collect(), 64 << 20)
 }
@@ -285,4 +288,39 @@ fn something_is_left_for_other_programs() {
     refused("confine = true\ncgroup = '/a'", "confine: it needs cgroup");
     refused("[[queue]]\nname = 'a'\nstrict = true", "strict: it needs cgroup");
     refused("[[queue]]\nname = 'a'\nstrict = 1", "strict: it is true or false");
+}
+
+/// Checks that a section of the page has the fields that the parser lists after an unknown one.
+#[track_caller]
+fn check_fields(section: &str, text: &str) {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" |"));
+    let names: Vec<String> = rows.map(|(name, _)| format!("`{name}")).collect();
+    let problem = parse(text).unwrap_err().to_string();
+    let expect = format!("expected one of {}", names.join(", "));
+    assert!(problem.ends_with(&expect), "{problem}\n{expect}");
+}
+
+#[test]
+fn the_page_has_the_fields_of_the_parser() {
+    let sections: Vec<&str> = FIELDS.split("\n## ").skip(1).collect();
+    let [daemon, limits, limit, pool, queue, rule] = sections[..] else { panic!("{sections:?}") };
+    check_fields(daemon, "nonsense = 1");
+    check_fields(limits, "[user-limits]\nnonsense = 1");
+    check_fields(limit, "[[limit]]\nnonsense = 1");
+    check_fields(pool, "[pool]\nnonsense = 1");
+    check_fields(queue, "[[queue]]\nname = 'a'\nnonsense = 1");
+    check_fields(rule, "[pool]\ncalendar = [{ nonsense = 1 }]");
+}
+
+/// The example's defaults are tested against the parser.
+#[test]
+fn defaults_of_the_example() {
+    let example = include_str!("../../../../docs/daemon.example.toml");
+    let daemon = FIELDS.split("\n## ").nth(1).unwrap();
+    for line in daemon.lines().filter(|line| line.ends_with("` |") && !line.starts_with("| `utc-offset`")) {
+        let (name, _) = line.trim_start_matches("| `").split_once('`').unwrap();
+        let (_, default) = line.trim_end_matches("` |").rsplit_once("| `").unwrap();
+        let line = format!("# default: {name} = {default}\n");
+        assert!(default.contains('`') || example.contains(&line), "{line}");
+    }
 }
