@@ -16,7 +16,9 @@ use crate::{
 };
 
 /// All that is stored of a job.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+///
+/// A snapshot shares its texts and its entry, and the jobs of an array their submission. Each stored record has its own copy.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Record {
     /// The job's number.
     pub number: i64,
@@ -32,13 +34,11 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<Credential>,
     /// The job's name.
-    #[serde(with = "shared_text")]
     pub name: Arc<str>,
     /// The queue.
-    #[serde(with = "shared_text")]
     pub queue: Arc<str>,
     /// The tables of limits that named the user at the submission, in their order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "shared_texts")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Arc<str>>,
     /// The wall time of the submission.
     #[serde(with = "microsecond::required")]
@@ -72,7 +72,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<u32>,
     /// The entry in the ledger, while the job has one.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "shared_entry")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Arc<SavedEntry>>,
     /// The living attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,6 @@ pub struct Record {
     #[serde(flatten)]
     pub promise: PromiseLog,
     /// The submission.
-    #[serde(with = "shared")]
     pub submission: Arc<Submission>,
 }
 
@@ -152,80 +151,14 @@ impl From<ArrayMember> for (i64, u32) {
     }
 }
 
-/// A snapshot shares the texts of a record.
-pub(crate) mod shared_text {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(of: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(of)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(from).map(Arc::from)
-    }
-}
-
-/// The same for a list of texts.
-mod shared_texts {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(of: &[Arc<str>], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(of.iter().map(AsRef::<str>::as_ref))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<str>>, D::Error> {
-        Ok(Vec::<String>::deserialize(from)?.into_iter().map(Arc::from).collect())
-    }
-}
-
-/// In memory the jobs of an array share their submission. Each stored record has its own copy.
-mod shared {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Submission;
-
-    pub(super) fn serialize<S: Serializer>(of: &Arc<Submission>, to: S) -> Result<S::Ok, S::Error> {
-        of.as_ref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Submission>, D::Error> {
-        Submission::deserialize(from).map(Arc::new)
-    }
-}
-
-/// A snapshot shares the entry of a record, whose other fields change less often.
-mod shared_entry {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::SavedEntry;
-
-    #[allow(clippy::ref_option, reason = "serde passes a reference")]
-    pub(super) fn serialize<S: Serializer>(of: &Option<Arc<SavedEntry>>, to: S) -> Result<S::Ok, S::Error> {
-        of.as_deref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Arc<SavedEntry>>, D::Error> {
-        Ok(Option::<SavedEntry>::deserialize(from)?.map(Arc::new))
-    }
-}
-
 /// The state of a job, without the details of its ledger entry and its attempt.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum JobState {
     /// Held by its user or an administrator.
     Held,
     /// Not in a ledger yet: it waits for an instant or for other jobs, of which its policy has no notion.
+    #[default]
     Deferred,
     /// In the ledger of its queue, where it waits, runs or is suspended.
     Queued,
@@ -234,7 +167,7 @@ pub enum JobState {
 }
 
 /// A living attempt of a job.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Run {
     /// The number of the attempt.
     pub nth: u32,
@@ -301,18 +234,7 @@ pub enum Ending {
 impl Run {
     /// Returns an attempt that runs and whose end was not requested.
     pub fn new(nth: u32, cpus: Vec<u32>, in_window: bool) -> Run {
-        Run {
-            nth,
-            cpus,
-            gpus: vec![],
-            in_window,
-            stopped: false,
-            sent_window: None,
-            overdue: None,
-            paused: false,
-            signal: None,
-            ending: None,
-        }
+        Run { nth, cpus, in_window, ..Run::default() }
     }
 
     /// Returns whether the job counts as running by it: an attempt that is killed for the queue or ahead of its window does not.
@@ -324,41 +246,7 @@ impl Run {
 impl Record {
     /// Returns the record of a job that was never in a ledger and requests nothing.
     pub(crate) fn new(number: i64, state: JobState, submission: Arc<Submission>) -> Record {
-        Record {
-            number,
-            array: None,
-            uid: 0,
-            group: None,
-            credential: None,
-            name: Arc::default(),
-            queue: Arc::default(),
-            limits: vec![],
-            submitted: Timestamp::UNIX_EPOCH,
-            time: Span::ZERO,
-            cleanup_time: None,
-            memory: JobMemory::NONE,
-            begin: None,
-            deadline: None,
-            after: vec![],
-            after_ok: vec![],
-            after_not_ok: vec![],
-            state,
-            held_by: None,
-            entry: None,
-            run: None,
-            attempts: 0,
-            never_ran: 0,
-            retried: vec![],
-            started: None,
-            suspended_time: None,
-            capacity_lost: None,
-            epilog_failed: None,
-            set_aside: None,
-            usage: UsageLog::default(),
-            modified: false,
-            promise: PromiseLog::default(),
-            submission,
-        }
+        Record { number, state, submission, ..Record::default() }
     }
 
     /// Returns the record of a stored row.

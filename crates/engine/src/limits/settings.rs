@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::record::shared_text;
 use crate::{Caller, QueueUsers, Record};
 
 /// The limits of a user, or of several users together.
@@ -49,7 +48,6 @@ impl CpuHours {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LimitTable {
     /// The name, which no other table has.
-    #[serde(with = "shared_text")]
     pub name: Arc<str>,
     /// The users, and the groups whose members are limited.
     pub users: QueueUsers,
