@@ -10,45 +10,10 @@ use crate::colour::colours;
 use crate::output::{print, width};
 
 /// The groups of the first help, each with the commands that most users need.
-const GROUPS: [(&str, &[&str]); 3] = [
-    (
-        "Logs",
-        &[
-            "compare",
-            "simulate",
-            "wait-of",
-            "forecast",
-            "what-if",
-            "explain",
-            "policies",
-            "workload",
-            "experiment",
-            "reproduce",
-        ],
-    ),
-    (
-        "Jobs",
-        &[
-            "submit", "run", "queue", "show", "logs", "wait", "cancel", "hold", "release", "modify", "top",
-            "ui",
-        ],
-    ),
-    (
-        "Operate",
-        &[
-            "daemon",
-            "status",
-            "pools",
-            "usage",
-            "reservation",
-            "drain",
-            "reload",
-            "stop",
-            "backup",
-            "hook",
-            "slurm",
-        ],
-    ),
+const GROUPS: [(&str, &str); 3] = [
+    ("Logs", "compare simulate wait-of forecast what-if explain policies workload experiment reproduce"),
+    ("Jobs", "submit run queue show logs wait cancel hold release modify top ui"),
+    ("Operate", "daemon status pools usage reservation drain reload stop backup hook slurm"),
 ];
 
 /// The first command of each group.
@@ -58,81 +23,8 @@ const START: [(&str, &str); 3] = [
     ("daemon", "miserly daemon --init        a configuration for this machine"),
 ];
 
-/// An example of each command, by its path.
-const EXAMPLES: &[(&str, &str)] = &[
-    ("simulate", "miserly simulate log.swf --policy easy"),
-    ("compare", "miserly compare log.swf -p fcfs -p easy -p conservative"),
-    ("wait-of", "miserly wait-of log.swf 64 2h -p easy -p conservative"),
-    ("forecast", "miserly forecast log.swf --policy easy"),
-    ("what-if", "miserly what-if log.swf -p easy --new-procs 512"),
-    ("explain", "miserly explain log.swf 431 -p easy"),
-    ("matrix", "miserly matrix log.swf 3d --policy gang"),
-    ("policies", "miserly policies easy"),
-    ("workload", "miserly workload describe log.swf"),
-    ("workload describe", "miserly workload describe log.swf"),
-    ("workload check", "miserly workload check log.swf"),
-    ("workload generate", "miserly workload generate --jobs 2000 --seed 3 -o demo.swf"),
-    ("workload import", "miserly workload import slurm march.sacct --procs 4096 -o march.swf"),
-    ("workload import slurm", "miserly workload import slurm march.sacct --procs 4096 -o march.swf"),
-    ("workload import batsim", "miserly workload import batsim workload.json -o log.swf"),
-    ("experiment", "miserly experiment run slowdown.toml"),
-    ("experiment run", "miserly experiment run slowdown.toml -o results"),
-    ("reproduce", "miserly reproduce zotkin-2000 --traces ~/logs"),
-    ("report", "miserly report slowdown-results"),
-    ("daemon", "miserly daemon --config miserly.toml"),
-    ("shadow", "miserly shadow report"),
-    ("shadow report", "miserly shadow report"),
-    ("replay", "miserly replay"),
-    ("submit", "miserly submit -t 10m -c 4 -- ./simulate --steps 1000"),
-    ("run", "miserly run -t 10m -c 4 -- ./simulate --steps 1000"),
-    ("alloc", "miserly alloc -t 1h -c 4"),
-    ("attach", "miserly attach 12"),
-    ("queue", "miserly queue --mine"),
-    ("top", "miserly top"),
-    ("ui", "miserly ui --run log.swf --policy easy"),
-    ("show", "miserly show 12"),
-    ("logs", "miserly logs -f 12"),
-    ("wait", "miserly wait 12"),
-    ("cancel", "miserly cancel 12 15-20"),
-    ("hold", "miserly hold 12"),
-    ("release", "miserly release 12"),
-    ("requeue", "miserly requeue 12"),
-    ("extend", "miserly extend 12 30min"),
-    ("signal", "miserly signal USR1 12"),
-    ("pause", "miserly pause 12"),
-    ("resume", "miserly resume 12"),
-    ("modify", "miserly modify 12 --time 2h"),
-    ("pools", "miserly pools"),
-    ("reservation", "miserly reservation list"),
-    ("reservation add", "miserly reservation add course --cpus 8 --from tomorrow --for 2h --users ann,ben"),
-    ("reservation list", "miserly reservation list"),
-    ("reservation remove", "miserly reservation remove course"),
-    ("limits", "miserly limits"),
-    ("usage", "miserly usage --by user"),
-    ("status", "miserly status"),
-    ("events", "miserly events"),
-    ("hook", "miserly hook --mine --on ended -- notify-send done"),
-    ("metrics", "miserly metrics"),
-    ("drain", "miserly drain"),
-    ("stop", "miserly stop"),
-    ("reload", "miserly reload"),
-    ("export", "miserly export -o jobs.swf"),
-    ("backup", "miserly backup /backups/miserly"),
-    ("slurm", "miserly slurm status"),
-    ("slurm status", "miserly slurm status"),
-    ("slurm log", "miserly slurm log --since 2026-03-01 -o march.swf"),
-    ("slurm watch", "miserly slurm watch"),
-    ("slurm forecast", "miserly slurm forecast"),
-    ("slurm twin", "miserly slurm twin --since 2026-03-01"),
-    ("slurm shadow", "miserly slurm shadow --since 2026-03-01 --policy easy"),
-    ("slurm audit", "miserly slurm audit --for 1d"),
-    ("slurm drive", "miserly slurm drive --policy conservative --dry-run"),
-    ("slurm queue", "miserly slurm queue"),
-    ("slurm hand-back", "miserly slurm hand-back"),
-    ("completions", "miserly completions bash"),
-    ("man", "miserly man submit"),
-    ("help", "miserly help --all"),
-];
+/// An example of each command, a line each. A command without one has that of the first command below it.
+const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Returns the command line with its help: the commands in groups, and an example for each command.
 pub(crate) fn command_line() -> Command {
@@ -176,7 +68,10 @@ fn with_examples(mut command: Command, path: &str) -> Command {
 }
 
 fn example(path: &str) -> Option<&'static str> {
-    EXAMPLES.iter().find(|(of, _)| *of == path).map(|(_, example)| *example)
+    let start = format!("miserly {path}");
+    EXAMPLES
+        .lines()
+        .find(|line| line.strip_prefix(&start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
 /// Returns the help with the commands in groups.
@@ -190,7 +85,8 @@ fn grouped(command: &Command) -> String {
     }
     text.push_str(&format!("\n{title}Usage:{title:#} miserly [OPTIONS] <COMMAND>\n"));
     for (group, names) in GROUPS {
-        let there: Vec<&Command> = names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        let there: Vec<&Command> =
+            names.split(' ').filter_map(|name| command.find_subcommand(name)).collect();
         if there.is_empty() {
             continue;
         }
@@ -276,8 +172,8 @@ mod tests {
             command.find_subcommand(name).is_some() || crate::features::of_command(name).is_some()
         };
         for (group, names) in GROUPS {
-            assert!(names.iter().all(|name| known(name)), "{group}");
-            assert!(names.len() <= 12, "{group}: some ten commands");
+            assert!(names.split(' ').all(known), "{group}");
+            assert!(names.split(' ').count() <= 12, "{group}: some ten commands");
         }
         assert!(START.iter().all(|(name, _)| known(name)));
     }
