@@ -6,16 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::{ForecastView, MissedPromise, Window};
 
 /// The reply to a submission.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Submitted {
     /// The jobs, in the order of their indexes. Without an array it is one.
     pub jobs: Vec<Accepted>,
 }
 
 /// An accepted job, which is stored.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Accepted {
     /// The job number.
     pub number: i64,
@@ -33,8 +31,7 @@ pub struct Accepted {
 }
 
 /// The reason why a job has no promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoPromise {
     /// It is held.
@@ -50,8 +47,7 @@ pub enum NoPromise {
 }
 
 /// The promises that a submission would get now. They are not binding.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Quote {
     /// The windows, in the order of the indexes; null if the queue's policy promises nothing.
     pub windows: Vec<Option<Window>>,
@@ -61,16 +57,14 @@ pub struct Quote {
 }
 
 /// The jobs that a request changed.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct JobIds {
     /// The job numbers.
     pub jobs: Vec<i64>,
 }
 
 /// The reason why a request was rejected.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, thiserror::Error)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, thiserror::Error, utoipa::ToSchema)]
 #[error("{message}")]
 pub struct Problem {
     /// The kind of problem.
@@ -89,8 +83,7 @@ pub struct Problem {
 }
 
 /// What the daemon would accept instead of a refused request. It is not binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Possible {
     /// The window that would be promised without a deadline. Of an array, the one that ends last.
@@ -114,8 +107,7 @@ impl Problem {
 }
 
 /// The kind of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemCode {
     /// The request is malformed.
@@ -138,8 +130,7 @@ pub enum ProblemCode {
 }
 
 /// The state of the daemon.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Status {
     /// The version of the daemon.
     pub version: String,
@@ -226,8 +217,7 @@ pub struct Status {
 }
 
 /// A job that the daemon could not place. It is held until it is released or cancelled; an attempt that it has runs on.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct SetAsideJob {
     /// The number of the job.
     pub job: i64,
@@ -236,8 +226,7 @@ pub struct SetAsideJob {
 }
 
 /// The outcome of the last new reading of the configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ConfigurationReading {
     /// The number of new readings since the start of the daemon.
     pub count: u64,
@@ -247,8 +236,7 @@ pub struct ConfigurationReading {
 }
 
 /// What became of forecasts with calibrated bounds: the first forecast of each job that waited, against its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ForecastRecord {
     /// Jobs with such a forecast that have started.
     pub audited: u64,
@@ -261,8 +249,7 @@ pub struct ForecastRecord {
 }
 
 /// The pressure on the machine and on its jobs: shares of the time in which processes wait for a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Pressure {
     /// The whole machine.
     pub machine: PressureOn,
@@ -272,8 +259,7 @@ pub struct Pressure {
 }
 
 /// The pressure on processors and memory. Parts that the kernel does not report are absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PressureOn {
     /// Some process waits for a processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -287,8 +273,7 @@ pub struct PressureOn {
 }
 
 /// Shares of the time, in percent.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Stall {
     /// The last 10 seconds.
     pub avg10: f64,
@@ -299,8 +284,7 @@ pub struct Stall {
 }
 
 /// A part of the state that differs from the last commit, or that this version cannot read.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct StateDamage {
     /// The part.
     pub part: String,
@@ -312,8 +296,7 @@ pub struct StateDamage {
 }
 
 /// An attempt that runs without a record in the state.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct AdoptedAttempt {
     /// The job.
     pub job: i64,
@@ -329,8 +312,7 @@ pub struct AdoptedAttempt {
 }
 
 /// Processors that another daemon has, too. Jobs of both daemons share them.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct SharedCpus {
     /// The processors, by number.
     pub cpus: Vec<u32>,
@@ -343,8 +325,7 @@ pub struct SharedCpus {
 }
 
 /// A guarantee that cannot be enforced.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Unenforced {
     /// The name of the guarantee.
     pub what: String,
@@ -353,8 +334,7 @@ pub struct Unenforced {
 }
 
 /// The present state of a queue.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct QueueStatus {
     /// The name.
     pub name: String,
@@ -381,16 +361,14 @@ pub struct QueueStatus {
 }
 
 /// The capacity of the pools over time.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Pools {
     /// The pool of each queue, in order.
     pub pools: Vec<Pool>,
 }
 
 /// The capacity of one pool from now on.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Pool {
     /// The queue.
     pub queue: String,
@@ -413,8 +391,7 @@ pub struct Pool {
 }
 
 /// The decayed usage of a group in a queue.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct GroupUsage {
     /// The group.
     pub group: String,
@@ -427,8 +404,7 @@ pub struct GroupUsage {
 }
 
 /// The decayed usage of a user in a queue.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct UserUsage {
     /// The user.
     pub user: String,
@@ -441,8 +417,7 @@ pub struct UserUsage {
 }
 
 /// The free capacity of a pool from an instant on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Slice {
     /// The instant.
     pub from: Timestamp,

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{RawVariable, Window};
 
 /// A change of a waiting job. Fields that are absent keep their values.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Modification {
     /// The new name.
@@ -48,8 +47,7 @@ pub struct Modification {
 }
 
 /// The environment that a job gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NewEnvironment {
     /// The variables that are UTF-8 text.
@@ -60,8 +58,7 @@ pub struct NewEnvironment {
 }
 
 /// The body of a request that changes a waiting job.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModifyRequest {
     /// The changes.
@@ -71,8 +68,7 @@ pub struct ModifyRequest {
 }
 
 /// A bound on the time of a job that its user has set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeBound {
     /// The earliest start.
@@ -82,8 +78,7 @@ pub enum TimeBound {
 }
 
 /// A change of a job whose effects on promises are asked for.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobChange {
     /// End or withdraw it. A running job is taken as over at once.
@@ -101,8 +96,7 @@ pub enum JobChange {
 }
 
 /// The promises that a change of a job moves.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Moves {
     /// The job.
     pub job: i64,
@@ -127,8 +121,7 @@ impl Moves {
 }
 
 /// The promise of another job that moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct MovedPromise {
     /// The job.
     pub job: i64,

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{ForecastView, JobView};
 
 /// An event of a stream of jobs. In the stream its kind is the name of the event, and the rest is its data.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum DaemonEvent {
     /// All unfinished jobs. Replaces everything that the stream sent before.
@@ -18,8 +17,7 @@ pub enum DaemonEvent {
 }
 
 /// Jobs without details, by number.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct JobsEvent {
     /// The number of the commit whose state this is. It increases with each commit, also across restarts of the daemon.
     pub journal: i64,
@@ -31,16 +29,14 @@ pub struct JobsEvent {
 }
 
 /// The present forecasts of waiting jobs, by job number.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ForecastsEvent {
     /// The forecasts.
     pub forecasts: Vec<JobForecast>,
 }
 
 /// The forecast of one job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct JobForecast {
     /// The job number.
     pub job: i64,

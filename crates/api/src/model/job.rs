@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "openapi")]
 use super::PathText;
 
 use super::{JobUsage, Mail};
 
 /// A job: its request, its state and its promise.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct JobView {
     /// The job number.
@@ -54,15 +52,15 @@ pub struct JobView {
     pub command: Option<Vec<String>>,
     /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
+    #[schema(value_type = Option<PathText>)]
     pub directory: Option<PathBuf>,
     /// The file of the standard output.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
+    #[schema(value_type = Option<PathText>)]
     pub output: Option<PathBuf>,
     /// The file of the standard error.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
+    #[schema(value_type = Option<PathText>)]
     pub error: Option<PathBuf>,
     /// The time of the submission.
     pub submitted: Timestamp,
@@ -175,8 +173,7 @@ impl JobView {
 /// The likely start of a waiting job. No bound is later than the promise.
 ///
 /// The bounds are absent until enough earlier forecasts have come out to calibrate them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ForecastView {
     /// The instant of the forecast.
     pub made: Timestamp,
@@ -198,8 +195,7 @@ impl ForecastView {
 }
 
 /// The time in which a job's resources are reserved for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Window {
     /// The latest start.
     pub start: Timestamp,
@@ -208,8 +204,7 @@ pub struct Window {
 }
 
 /// The state of a job.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Phase {
     /// Held by its user or an administrator. It has no window.
@@ -357,8 +352,7 @@ pub fn number_ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
 }
 
 /// The resources allocated to a job in its window.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct JobAllocation {
     /// The start.
     pub start: Timestamp,
@@ -369,8 +363,7 @@ pub struct JobAllocation {
 }
 
 /// A job that still holds its resources after its window and the cleanup time.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Overdue {
     /// The instant since which it is overdue.
     pub since: Timestamp,
@@ -379,8 +372,7 @@ pub struct Overdue {
 }
 
 /// The reason why a job is overdue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum OverdueCause {
     /// Its end takes time.
@@ -396,8 +388,7 @@ pub enum OverdueCause {
 }
 
 /// The slots of a time-sliced job.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Slots {
     /// The slot of its own placement, from 0.
     pub own: u32,
@@ -412,8 +403,7 @@ pub struct Slots {
 }
 
 /// The exit status of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// An exit code.
@@ -423,8 +413,7 @@ pub enum Exit {
 }
 
 /// The cause of the end of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KilledBy {
     /// The end of its window.
@@ -438,8 +427,7 @@ pub enum KilledBy {
 }
 
 /// The reason why a job could not be run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// The working directory does not exist.
@@ -461,8 +449,7 @@ pub enum Failure {
 }
 
 /// The reason why the exit status of a job is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LostBy {
     /// The machine was rebooted.
@@ -474,8 +461,7 @@ pub enum LostBy {
 }
 
 /// The promise to a job, and its history.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PromiseView {
     /// The promised window. Its start is the latest start, by which the promise is judged.
     pub promised: Window,
@@ -490,8 +476,7 @@ pub struct PromiseView {
 }
 
 /// A promise whose plan is behind it. It is not judged yet.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct AtRisk {
     /// The time from the latest start to the planned start, in seconds; absent if no start is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -501,8 +486,7 @@ pub struct AtRisk {
 }
 
 /// The judgement of a promise. There is one for each run of a job that had a promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// The job started by its latest start, or ran and ended before it.
@@ -516,8 +500,7 @@ pub enum Judgement {
 }
 
 /// A judged promise of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct JudgedPromise {
     /// The latest start.
     pub promised: Timestamp,
@@ -532,8 +515,7 @@ pub struct JudgedPromise {
 }
 
 /// A promise that was not kept, with its job.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct MissedPromise {
     /// The number of the job.
     pub job: i64,
@@ -551,8 +533,7 @@ pub struct MissedPromise {
 }
 
 /// A change of a promise.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct PromiseChange {
     /// The time of the change.
     pub at: Timestamp,
@@ -564,8 +545,7 @@ pub struct PromiseChange {
 }
 
 /// The reason of a change of a promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromiseChangeReason {
     /// The submission.
@@ -605,8 +585,7 @@ pub enum PromiseChangeReason {
 }
 
 /// A reason why a job waits.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum WaitReason {
     /// The job is held.
@@ -658,8 +637,7 @@ pub enum WaitReason {
 }
 
 /// The delay of a start that was later than promised.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct LateStart {
     /// The delay, in seconds.
     pub by: f64,

@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A path in JSON: text if it is UTF-8, else a list of its bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum PathText {
     /// UTF-8 text.
     Text(String),
     /// The bytes of any other path.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<u32>))]
+    #[schema(value_type = Vec<u32>)]
     Bytes(Vec<u8>),
 }
 

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The events of a job on which a mail is wanted. `miserly hook --mail` sends it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mail {
     /// The events.
@@ -15,8 +14,7 @@ pub struct Mail {
 }
 
 /// An event of a job on which a mail is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MailEvent {
     /// Its window begins.

@@ -12,9 +12,8 @@ pub const OUTPUT_LENGTH: &str = "miserly-length";
 pub const OUTPUT_PART: u64 = 1 << 20;
 
 /// A part of an output file of a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct OutputRequest {
     /// The first byte.
@@ -26,9 +25,10 @@ pub struct OutputRequest {
 }
 
 /// The jobs that a list contains.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema, utoipa::IntoParams,
+)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct Filter {
     /// Include jobs that have ended.
@@ -57,8 +57,7 @@ pub mod listing {
 }
 
 /// The body of a request that cancels a job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CancelRequest {
     /// Cancel all jobs of the array that starts with this number.
@@ -66,8 +65,7 @@ pub struct CancelRequest {
 }
 
 /// The body of a request that takes the window from a job: hold, or requeue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TakeBackRequest {
     /// Move the promises to the jobs that wait for this one. Without it, such a request is refused.
@@ -75,8 +73,7 @@ pub struct TakeBackRequest {
 }
 
 /// The body of a request that extends a job's time limit.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExtendRequest {
     /// The additional time, in seconds.
@@ -84,8 +81,7 @@ pub struct ExtendRequest {
 }
 
 /// The body of a request that starts or ends draining.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrainRequest {
     /// Accept no new jobs. If false, accept jobs again.

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A reservation: a queue with a part of the pool of another queue, at some times.
 ///
 /// Jobs are submitted to it by its name, as to any queue. The other queue plans its jobs around these times.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
     /// The name: 1 to 64 letters, digits, `-` and `_`. No queue has it.
@@ -43,8 +42,7 @@ pub struct Reservation {
 }
 
 /// A time of a reservation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ReservedTime {
     /// The beginning.
     pub from: Timestamp,
@@ -60,8 +58,7 @@ impl Reservation {
 }
 
 /// The body of a request that removes a reservation.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveReservation {
     /// The name.

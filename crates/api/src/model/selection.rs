@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{JobChange, JobRef, KilledBy, Phase, Problem};
 
 /// The body of a request that changes several jobs at once.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRequest {
     /// The change, the same for each job.
@@ -19,13 +18,12 @@ pub struct ChangeRequest {
 }
 
 /// Unfinished jobs: those of `jobs` that all other fields admit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Selection {
     /// The jobs, as texts such as `12`, `10-20`, `1_60` and `1[3-200]`; without any, all unfinished jobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    #[schema(value_type = Vec<String>)]
     pub jobs: Vec<JobRef>,
     /// All jobs of the arrays with these numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -70,8 +68,7 @@ impl Selection {
 }
 
 /// A state of a job, or several, as filters name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StateName {
     /// Not started, and not held.
@@ -120,8 +117,7 @@ impl StateName {
 }
 
 /// The outcome of a change of several jobs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ChangedJobs {
     /// The numbers of the jobs that changed, in order.
     pub jobs: Vec<i64>,
@@ -134,22 +130,20 @@ pub struct ChangedJobs {
 }
 
 /// Jobs that did not change, for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RefusedJobs {
     /// The jobs, as texts.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    #[schema(value_type = Vec<String>)]
     pub jobs: Vec<JobRef>,
     /// The reason. For several jobs it is that of the first one.
     pub problem: Problem,
 }
 
 /// The jobs that a range names and that do not exist, or have ended.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct SkippedJobs {
     /// The range, as a text.
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub range: JobRef,
     /// The number of these jobs.
     pub count: u64,

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The jobs of a report.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct ShadowFilter {
     /// The earliest submission.
@@ -14,16 +13,14 @@ pub struct ShadowFilter {
 }
 
 /// The shadows of all queues.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ShadowReport {
     /// The shadows, by queue.
     pub shadows: Vec<ShadowView>,
 }
 
 /// A second policy on the events of a queue, with the runtimes that came out on the machine.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ShadowView {
     /// The queue.
     pub queue: String,
@@ -56,8 +53,7 @@ pub struct ShadowView {
 }
 
 /// Jobs that started on the machine and in the shadow. A mean is absent without jobs.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct ShadowGroup {
     /// The day, the user's name, or the range of processors.
     pub name: String,

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A signal that a user may send to a job.
 ///
 /// `KILL`, `STOP` and `CONT` are none of these: a job is ended by a cancellation, and stopped by a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum JobSignal {
     /// `SIGHUP`.
@@ -28,8 +27,7 @@ pub enum JobSignal {
 }
 
 /// A signal, and the processes that receive it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalRequest {
     /// The signal.
@@ -40,8 +38,7 @@ pub struct SignalRequest {
 }
 
 /// A signal before the end of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EarlySignal {
     /// The signal.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "openapi")]
 use super::PathText;
 use super::{EarlySignal, Mail, is_blank, is_invisible};
 #[cfg(feature = "options")]
@@ -15,8 +14,7 @@ use crate::submit;
 /// A job or an array of jobs to accept.
 ///
 /// With the feature `options`, the fields that its user sets are options of a command line.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[cfg_attr(feature = "options", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
@@ -41,7 +39,7 @@ pub struct Submission {
     pub comment: Option<String>,
     /// The working directory.
     #[cfg_attr(feature = "options", arg(skip))]
-    #[cfg_attr(feature = "openapi", schema(value_type = PathText))]
+    #[schema(value_type = PathText)]
     #[serde(with = "super::lossless")]
     pub directory: PathBuf,
     /// The complete environment.
@@ -148,7 +146,7 @@ pub struct Submission {
     /// The file of the standard input, with the % codes of --output [default: the input is empty]
     #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
+    #[schema(value_type = Option<PathText>)]
     pub input: Option<PathBuf>,
     /// How clients reach the job while it runs; by default they do not.
     #[cfg_attr(feature = "options", arg(skip))]
@@ -157,12 +155,12 @@ pub struct Submission {
     /// The output file; %j is the job number, %A the array number, %a the array index, %x the job name
     #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
+    #[schema(value_type = Option<PathText>)]
     pub output: Option<PathBuf>,
     /// The file of the error output, with the same % codes [default: the output file]
     #[cfg_attr(feature = "options", arg(long, short, value_name = "FILE"))]
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PathText>))]
+    #[schema(value_type = Option<PathText>)]
     pub error: Option<PathBuf>,
     /// The file mode creation mask.
     #[cfg_attr(feature = "options", arg(skip))]
@@ -176,8 +174,7 @@ pub struct Submission {
 }
 
 /// How clients reach a job while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interaction {
     /// By its standard input, unless that is a file, and by signals.
@@ -194,20 +191,18 @@ pub enum Interaction {
 }
 
 /// A variable of the environment as bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct RawVariable {
     /// The bytes of the name.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<u32>))]
+    #[schema(value_type = Vec<u32>)]
     pub name: Vec<u8>,
     /// The bytes of the value.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<u32>))]
+    #[schema(value_type = Vec<u32>)]
     pub value: Vec<u8>,
 }
 
 /// A condition on the end of another job, which is named by `job` or by `name`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
     /// The result that the other job must have.
@@ -226,8 +221,7 @@ pub struct Condition {
 /// The result of a job that another one waits for.
 ///
 /// A job succeeds if it ends by itself with exit code 0. Any other end is a failure, also if it never ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     /// Any end.
@@ -242,8 +236,7 @@ pub enum When {
 }
 
 /// The failures after which a job runs again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
     /// How often it runs again at most; from 1 to 100.
@@ -264,8 +257,7 @@ impl Retry {
 }
 
 /// The indexes of an array of jobs, and how many of its jobs run at a time.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Array {
     /// The first index.
@@ -284,8 +276,7 @@ pub struct Array {
 }
 
 /// Indexes from first to last by step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IndexRange {
     /// The first index.

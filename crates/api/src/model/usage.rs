@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The resources that a job used in the attempts that have ended.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct JobUsage {
     /// All attempts together: sums, and the highest memory.
     pub total: Usage,
@@ -13,8 +12,7 @@ pub struct JobUsage {
 }
 
 /// The resources that an attempt used.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct AttemptUsage {
     /// The number of the attempt, from 1.
     pub attempt: u32,
@@ -23,8 +21,7 @@ pub struct AttemptUsage {
 }
 
 /// Used resources.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Usage {
     /// The time on processors in user mode, in seconds.
     pub user: f64,
@@ -46,8 +43,7 @@ pub struct Usage {
 }
 
 /// The origin of the figures of used resources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageSource {
     /// The control groups of all attempts. They count every process.

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Quote, Submission};
 
 /// A question: how would starts change with one change of a queue? It changes nothing.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhatIf {
     /// The queue; the one of a submission without a queue, if absent. A job names its own.
@@ -29,8 +28,7 @@ pub struct WhatIf {
 }
 
 /// The answer to a what-if question: the starts in the same simulated futures without and with the change.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct WhatIfAnswer {
     /// The queue.
     pub queue: String,
@@ -49,8 +47,7 @@ pub struct WhatIfAnswer {
 }
 
 /// The starts of a waiting job.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct WhatIfJob {
     /// The job.
     pub number: i64,
@@ -63,8 +60,7 @@ pub struct WhatIfJob {
 }
 
 /// By how many seconds starts are later with a change. It is negative if they are earlier.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct WhatIfDifference {
     /// The median over the futures.
     pub median: f64,
