@@ -18,21 +18,20 @@ use std::fmt;
 
 use miserly_core::{Procs, Span};
 
-/// The size of a request: processors, and memory in total.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Size {
-    /// `sj`: up to 8 processors and 2 GB.
-    Small,
-    /// `mj`: up to 16 processors and 4 GB.
-    Medium,
-    /// `lj`: up to 64 processors and 16 GB.
-    Large,
+miserly_core::listed_enum! {
+    /// The size of a request: processors, and memory in total.
+    #[derive(Hash)]
+    pub enum Size {
+        /// `sj`: up to 8 processors and 2 GB.
+        Small "sj",
+        /// `mj`: up to 16 processors and 4 GB.
+        Medium "mj",
+        /// `lj`: up to 64 processors and 16 GB.
+        Large "lj",
+    }
 }
 
 impl Size {
-    /// All sizes, the smallest first.
-    pub const ALL: [Size; 3] = [Size::Small, Size::Medium, Size::Large];
-
     /// Returns the largest number of processors.
     pub const fn procs(self) -> Procs {
         match self {
@@ -58,34 +57,24 @@ impl Size {
     pub fn for_request(procs: Procs, memory: u64) -> Option<Size> {
         Size::ALL.into_iter().find(|size| procs <= size.procs() && memory <= size.memory())
     }
+}
 
-    /// Returns the name in the paper: `sj`, `mj`, `lj`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Size::Small => "sj",
-            Size::Medium => "mj",
-            Size::Large => "lj",
-        }
+miserly_core::listed_enum! {
+    /// The requested cpu time on each processor.
+    #[derive(Hash)]
+    pub enum Length {
+        /// `vst`: up to 5 hours.
+        VeryShort "vst",
+        /// `st`: up to 50 hours.
+        Short "st",
+        /// `mt`: up to 200 hours.
+        Medium "mt",
+        /// `lt`: up to 400 hours.
+        Long "lt",
     }
 }
 
-/// The requested cpu time on each processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Length {
-    /// `vst`: up to 5 hours.
-    VeryShort,
-    /// `st`: up to 50 hours.
-    Short,
-    /// `mt`: up to 200 hours.
-    Medium,
-    /// `lt`: up to 400 hours.
-    Long,
-}
-
 impl Length {
-    /// All lengths, the shortest first.
-    pub const ALL: [Length; 4] = [Length::VeryShort, Length::Short, Length::Medium, Length::Long];
-
     /// Returns the longest requested time.
     pub const fn limit(self) -> Span {
         match self {
@@ -109,16 +98,6 @@ impl Length {
     /// Returns the shortest length with a sufficient limit, or `None` beyond the longest.
     pub fn for_estimate(estimate: Span) -> Option<Length> {
         Length::ALL.into_iter().find(|length| estimate <= length.limit())
-    }
-
-    /// Returns the name in the paper: `vst`, `st`, `mt`, `lt`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Length::VeryShort => "vst",
-            Length::Short => "st",
-            Length::Medium => "mt",
-            Length::Long => "lt",
-        }
     }
 }
 

@@ -1,34 +1,25 @@
 //! The driver: passes events to a policy and applies the decisions of the policy.
 
-use std::fmt;
-
 use crate::violation::{Culprit, Rule, Violation};
 use crate::{
     Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy,
     Round, State, Time,
 };
 
-/// The order in which the events of one instant reach the policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EventOrder {
-    /// Terminations, overdue jobs, submissions by job number, timers; then exactly one pass.
-    #[default]
-    Batched,
-    /// One event at a time, each followed by its own pass.
-    ///
-    /// The order is submissions by job number, terminations in the order of the starts, then
-    /// timers. A job that is expected to end now and does end now counts as gone for all of them. A
-    /// job that does not end becomes overdue before any other event. This is the convention of pyss
-    /// and of the simulators that descend from it.
-    Sequential,
-}
-
-impl fmt::Display for EventOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EventOrder::Batched => "batched",
-            EventOrder::Sequential => "sequential",
-        })
+crate::named_enum! {
+    /// The order in which the events of one instant reach the policy.
+    #[derive(Default)]
+    pub enum EventOrder {
+        /// Terminations, overdue jobs, submissions by job number, timers; then exactly one pass.
+        #[default]
+        Batched "batched",
+        /// One event at a time, each followed by its own pass.
+        ///
+        /// The order is submissions by job number, terminations in the order of the starts, then
+        /// timers. A job that is expected to end now and does end now counts as gone for all of them. A
+        /// job that does not end becomes overdue before any other event. This is the convention of pyss
+        /// and of the simulators that descend from it.
+        Sequential "sequential",
     }
 }
 

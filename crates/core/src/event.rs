@@ -165,83 +165,49 @@ pub enum Event {
     Rebuilt,
 }
 
-/// The reason for the start of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StartReason {
-    /// At the instant of its submission, without overtaking a waiting job before it in the queue.
-    Immediate,
-    /// In queue order: as the head of the queue, or at the start reserved for it.
-    Reserved,
-    /// Ahead of a job before it in the queue that still waits.
-    Backfilled,
-    /// At the start of a window that was promised to its user.
-    Promised,
-    /// For a short quantum at once, regardless of the queue.
-    Quantum,
-}
-
-impl StartReason {
-    /// Returns the word that tables and files use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            StartReason::Immediate => "immediate",
-            StartReason::Reserved => "reserved",
-            StartReason::Backfilled => "backfilled",
-            StartReason::Promised => "promised",
-            StartReason::Quantum => "quantum",
-        }
+crate::listed_enum! {
+    /// The reason for the start of a job.
+    pub enum StartReason {
+        /// At the instant of its submission, without overtaking a waiting job before it in the queue.
+        Immediate "immediate",
+        /// In queue order: as the head of the queue, or at the start reserved for it.
+        Reserved "reserved",
+        /// Ahead of a job before it in the queue that still waits.
+        Backfilled "backfilled",
+        /// At the start of a window that was promised to its user.
+        Promised "promised",
+        /// For a short quantum at once, regardless of the queue.
+        Quantum "quantum",
     }
 }
 
-/// The reason for which a policy will never start a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
-    /// It requests more than the largest job class of the policy, or more than any host that runs
-    /// its class.
-    BeyondClasses,
-    /// It requests more than the maximum capacity.
-    TooLarge,
-    /// There is no window for it within the horizon.
-    NoWindow,
-    /// There is no window for it that ends by its deadline.
-    Deadline,
-}
-
-impl Refusal {
-    /// Returns the word that tables and files use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Refusal::BeyondClasses => "beyond_classes",
-            Refusal::TooLarge => "too_large",
-            Refusal::NoWindow => "no_window",
-            Refusal::Deadline => "deadline",
-        }
+crate::listed_enum! {
+    /// The reason for which a policy will never start a job.
+    pub enum Refusal {
+        /// It requests more than the largest job class of the policy, or more than any host that runs
+        /// its class.
+        BeyondClasses "beyond_classes",
+        /// It requests more than the maximum capacity.
+        TooLarge "too_large",
+        /// There is no window for it within the horizon.
+        NoWindow "no_window",
+        /// There is no window for it that ends by its deadline.
+        Deadline "deadline",
     }
 }
 
-/// The reason for which a promise could not be kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreachCause {
-    /// A running job stayed past its expected end and still holds the processors.
-    Overdue,
-    /// No scheduling took place at the promised start: the daemon was not running, or the machine
-    /// slept.
-    Away,
-    /// The machine lost capacity.
-    Capacity,
-    /// Another request was amended.
-    Amended,
-}
-
-impl BreachCause {
-    /// Returns the word that tables and files use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            BreachCause::Overdue => "overdue",
-            BreachCause::Away => "away",
-            BreachCause::Capacity => "capacity",
-            BreachCause::Amended => "amended",
-        }
+crate::listed_enum! {
+    /// The reason for which a promise could not be kept.
+    pub enum BreachCause {
+        /// A running job stayed past its expected end and still holds the processors.
+        Overdue "overdue",
+        /// No scheduling took place at the promised start: the daemon was not running, or the machine
+        /// slept.
+        Away "away",
+        /// The machine lost capacity.
+        Capacity "capacity",
+        /// Another request was amended.
+        Amended "amended",
     }
 }
 

@@ -39,6 +39,8 @@
 //! # Ok::<(), Violation>(())
 //! ```
 
+mod named;
+
 mod time;
 
 mod procs;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use miserly_workload::{described_enum, named_enum};
+use miserly_core::{described_enum, named_enum};
 
 /// Maximum number of examples per kind.
 const EXAMPLES: usize = 5;
 
 named_enum! {
     /// The effect on the jobs of a remark.
-    RemarkEffect [2] {
+    pub enum RemarkEffect {
         /// The jobs are not in the log.
         LeftOut "left_out",
         /// The jobs are in the log with a loss of information.
@@ -19,7 +19,7 @@ named_enum! {
 
 described_enum! {
     /// A kind of remark. The kinds that exclude jobs come first.
-    Remark [22], effect: RemarkEffect {
+    pub enum Remark, effect: RemarkEffect {
         Malformed "malformed" LeftOut
             "a line that is not a valid job",
         Step "step" LeftOut

@@ -28,70 +28,37 @@ pub const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
 const PER_SECOND: f64 = 1e6;
 
-/// A point at which the disk may fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultPoint {
-    /// A commit of the store: nothing of it is on disk.
-    Commit,
-    /// A commit of the store whose flush fails: it can be read.
-    Flush,
-    /// The flush of the store before it is read.
-    Open,
-    /// A backup of the store.
-    Backup,
-    /// The folder of an attempt.
-    Folder,
-    /// A record of an attempt before its command may run.
-    Record,
-    /// A record of an attempt whose flush fails: it can be read.
-    RecordFlush,
-    /// The room for the start and the end of an attempt.
-    Room,
-    /// The script of a job.
-    Script,
-    /// The start of an attempt.
-    Start,
-    /// The end of an attempt.
-    End,
-    /// An output file of a job.
-    Output,
+miserly_core::named_enum! {
+    /// A point at which the disk may fail.
+    pub enum FaultPoint {
+        /// A commit of the store: nothing of it is on disk.
+        Commit "commit",
+        /// A commit of the store whose flush fails: it can be read.
+        Flush "flush",
+        /// The flush of the store before it is read.
+        Open "open",
+        /// A backup of the store.
+        Backup "backup",
+        /// The folder of an attempt.
+        Folder "folder",
+        /// A record of an attempt before its command may run.
+        Record "record",
+        /// A record of an attempt whose flush fails: it can be read.
+        RecordFlush "record-flush",
+        /// The room for the start and the end of an attempt.
+        Room "room",
+        /// The script of a job.
+        Script "script",
+        /// The start of an attempt.
+        Start "start",
+        /// The end of an attempt.
+        End "end",
+        /// An output file of a job.
+        Output "output",
+    }
 }
 
 impl FaultPoint {
-    /// Every point.
-    pub const ALL: [FaultPoint; 12] = [
-        FaultPoint::Commit,
-        FaultPoint::Flush,
-        FaultPoint::Open,
-        FaultPoint::Backup,
-        FaultPoint::Folder,
-        FaultPoint::Record,
-        FaultPoint::RecordFlush,
-        FaultPoint::Room,
-        FaultPoint::Script,
-        FaultPoint::Start,
-        FaultPoint::End,
-        FaultPoint::Output,
-    ];
-
-    /// Returns the name of the point in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FaultPoint::Commit => "commit",
-            FaultPoint::Flush => "flush",
-            FaultPoint::Open => "open",
-            FaultPoint::Backup => "backup",
-            FaultPoint::Folder => "folder",
-            FaultPoint::Record => "record",
-            FaultPoint::RecordFlush => "record-flush",
-            FaultPoint::Room => "room",
-            FaultPoint::Script => "script",
-            FaultPoint::Start => "start",
-            FaultPoint::End => "end",
-            FaultPoint::Output => "output",
-        }
-    }
-
     /// Passes the point.
     ///
     /// # Errors

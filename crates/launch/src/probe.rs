@@ -10,118 +10,76 @@ use miserly_cgroup::Capability;
 use crate::cpus;
 use crate::sys;
 
-/// A limit that the launcher cannot enforce. `Display` prints a sentence for users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum Unenforced {
-    /// Memory is not reserved.
-    #[error("memory is not guaranteed: other programs may take what a job was promised")]
-    Memory,
-    /// Memory limits apply to single processes.
-    #[error(
-        "a job's memory limit holds for each of its processes, not for their sum, and not for shared memory"
-    )]
-    MemorySum,
-    /// No job has a limit of processes of its own.
-    #[error(
-        "a job has no limit of processes of its own; where jobs run as their users, there is one for all processes of a user"
-    )]
-    Processes,
-    /// Other programs may run on a job's processors.
-    #[error("other programs may run on a job's cpus")]
-    OtherPrograms,
-    /// A job may change its own processor affinity.
-    #[error("a job can move itself to other cpus")]
-    Moves,
-    /// A process may leave the session.
-    #[error(
-        "a process that leaves its job's session and clears its environment is out of reach if the job's shim is killed"
-    )]
-    LeavesSession,
-    /// Without a shim no process supervises the job.
-    #[error(
-        "if a job's shim is killed, the remaining processes of the job run until a daemon looks for them"
-    )]
-    ShimKilled,
-    /// A job may stop its shim.
-    #[error(
-        "a job can stop its shim; the daemon then ends the job itself, after its window, and no daemon does so if none runs"
-    )]
-    ShimStopped,
-    /// A program may run with the privileges of another user.
-    #[error("a program with the rights of another user (sudo) cannot be stopped or killed")]
-    OtherRights,
-    /// The idle class cannot be left.
-    #[error(
-        "an opportunistic job stays in the idle class in its window: leaving the class needs CAP_SYS_NICE or a nice limit of 20"
-    )]
-    StaysIdle,
-    /// The kernel weights sessions before scheduling classes.
-    #[error(
-        "the kernel weights sessions (sched_autogroup): an opportunistic job gets some 1.5 % of a busy cpu, or half of it in a session that it creates"
-    )]
-    SessionWeights,
-    /// The group of all jobs competes with other programs by its own weight.
-    #[error(
-        "all jobs together compete with other programs as one control group: an opportunistic job yields to jobs in their windows, and not to programs outside the group"
-    )]
-    GroupWeight,
-    /// Opportunistic jobs are not parked for lack of memory.
-    #[error("an opportunistic job is not stopped when memory gets short")]
-    OpportunisticMemory,
-    /// Input and output are shared by all.
-    #[error(
-        "input and output are not promised: any program may use the disks and the network, whatever its share"
-    )]
-    Io,
-    /// Huge pages are outside the pools.
-    #[error("huge pages are not promised: any program with the right to use them may take them")]
-    HugePages,
-    /// The resources of RDMA devices are outside the pools.
-    #[error("RDMA devices are not promised: any program with the right to use them may take their resources")]
-    Rdma,
-}
-
-impl Unenforced {
-    /// All variants.
-    pub const ALL: [Unenforced; 16] = [
-        Unenforced::Memory,
-        Unenforced::MemorySum,
-        Unenforced::Processes,
-        Unenforced::OtherPrograms,
-        Unenforced::Moves,
-        Unenforced::LeavesSession,
-        Unenforced::ShimKilled,
-        Unenforced::ShimStopped,
-        Unenforced::OtherRights,
-        Unenforced::StaysIdle,
-        Unenforced::SessionWeights,
-        Unenforced::GroupWeight,
-        Unenforced::OpportunisticMemory,
-        Unenforced::Io,
-        Unenforced::HugePages,
-        Unenforced::Rdma,
-    ];
-
-    /// Returns a short, stable name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Unenforced::Memory => "memory",
-            Unenforced::MemorySum => "memory-of-all-processes",
-            Unenforced::Processes => "number-of-processes",
-            Unenforced::OtherPrograms => "other-programs-on-cpus",
-            Unenforced::Moves => "moves-to-other-cpus",
-            Unenforced::LeavesSession => "processes-that-leave",
-            Unenforced::ShimKilled => "shim-killed",
-            Unenforced::ShimStopped => "shim-stopped",
-            Unenforced::OtherRights => "programs-of-other-users",
-            Unenforced::StaysIdle => "stays-in-idle-class",
-            Unenforced::SessionWeights => "sessions-weighted-first",
-            Unenforced::GroupWeight => "groups-weighted-first",
-            Unenforced::OpportunisticMemory => "opportunistic-memory",
-            Unenforced::Io => "io",
-            Unenforced::HugePages => "huge-pages",
-            Unenforced::Rdma => "rdma",
-        }
+miserly_core::listed_enum! {
+    /// A limit that the launcher cannot enforce. `Display` prints a sentence for users.
+    #[derive(thiserror::Error)]
+    pub enum Unenforced {
+        /// Memory is not reserved.
+        #[error("memory is not guaranteed: other programs may take what a job was promised")]
+        Memory "memory",
+        /// Memory limits apply to single processes.
+        #[error(
+            "a job's memory limit holds for each of its processes, not for their sum, and not for shared memory"
+        )]
+        MemorySum "memory-of-all-processes",
+        /// No job has a limit of processes of its own.
+        #[error(
+            "a job has no limit of processes of its own; where jobs run as their users, there is one for all processes of a user"
+        )]
+        Processes "number-of-processes",
+        /// Other programs may run on a job's processors.
+        #[error("other programs may run on a job's cpus")]
+        OtherPrograms "other-programs-on-cpus",
+        /// A job may change its own processor affinity.
+        #[error("a job can move itself to other cpus")]
+        Moves "moves-to-other-cpus",
+        /// A process may leave the session.
+        #[error(
+            "a process that leaves its job's session and clears its environment is out of reach if the job's shim is killed"
+        )]
+        LeavesSession "processes-that-leave",
+        /// Without a shim no process supervises the job.
+        #[error(
+            "if a job's shim is killed, the remaining processes of the job run until a daemon looks for them"
+        )]
+        ShimKilled "shim-killed",
+        /// A job may stop its shim.
+        #[error(
+            "a job can stop its shim; the daemon then ends the job itself, after its window, and no daemon does so if none runs"
+        )]
+        ShimStopped "shim-stopped",
+        /// A program may run with the privileges of another user.
+        #[error("a program with the rights of another user (sudo) cannot be stopped or killed")]
+        OtherRights "programs-of-other-users",
+        /// The idle class cannot be left.
+        #[error(
+            "an opportunistic job stays in the idle class in its window: leaving the class needs CAP_SYS_NICE or a nice limit of 20"
+        )]
+        StaysIdle "stays-in-idle-class",
+        /// The kernel weights sessions before scheduling classes.
+        #[error(
+            "the kernel weights sessions (sched_autogroup): an opportunistic job gets some 1.5 % of a busy cpu, or half of it in a session that it creates"
+        )]
+        SessionWeights "sessions-weighted-first",
+        /// The group of all jobs competes with other programs by its own weight.
+        #[error(
+            "all jobs together compete with other programs as one control group: an opportunistic job yields to jobs in their windows, and not to programs outside the group"
+        )]
+        GroupWeight "groups-weighted-first",
+        /// Opportunistic jobs are not parked for lack of memory.
+        #[error("an opportunistic job is not stopped when memory gets short")]
+        OpportunisticMemory "opportunistic-memory",
+        /// Input and output are shared by all.
+        #[error(
+            "input and output are not promised: any program may use the disks and the network, whatever its share"
+        )]
+        Io "io",
+        /// Huge pages are outside the pools.
+        #[error("huge pages are not promised: any program with the right to use them may take them")]
+        HugePages "huge-pages",
+        /// The resources of RDMA devices are outside the pools.
+        #[error("RDMA devices are not promised: any program with the right to use them may take their resources")]
+        Rdma "rdma",
     }
 }
 

@@ -14,62 +14,33 @@ use rustix::io::Errno;
 /// Name of the file that selects a step.
 const FILE: &str = "shortage";
 
-/// A step of a launch that needs resources of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaunchStep {
-    /// The launcher creates the folder.
-    CreateFolder,
-    /// The launcher writes `spec.json`.
-    WriteSpec,
-    /// The launcher spawns the first program.
-    Spawn,
-    /// The first program copies itself: the copy is the shim.
-    SpawnShim,
-    /// The shim claims the attempt.
-    Claim,
-    /// The shim writes `shim.json`.
-    WriteShim,
-    /// The shim spawns the program that becomes the command.
-    SpawnCommand,
-    /// That program opens the output files.
-    OpenOutputs,
-    /// That program writes the script.
-    WriteScript,
-    /// The shim writes `started.json`.
-    WriteStarted,
+miserly_core::named_enum! {
+    /// A step of a launch that needs resources of the machine.
+    pub enum LaunchStep {
+        /// The launcher creates the folder.
+        CreateFolder "create-folder",
+        /// The launcher writes `spec.json`.
+        WriteSpec "write-spec",
+        /// The launcher spawns the first program.
+        Spawn "spawn",
+        /// The first program copies itself: the copy is the shim.
+        SpawnShim "spawn-shim",
+        /// The shim claims the attempt.
+        Claim "claim",
+        /// The shim writes `shim.json`.
+        WriteShim "write-shim",
+        /// The shim spawns the program that becomes the command.
+        SpawnCommand "spawn-command",
+        /// That program opens the output files.
+        OpenOutputs "open-outputs",
+        /// That program writes the script.
+        WriteScript "write-script",
+        /// The shim writes `started.json`.
+        WriteStarted "write-started",
+    }
 }
 
 impl LaunchStep {
-    /// All steps, in order.
-    pub const ALL: [LaunchStep; 10] = [
-        LaunchStep::CreateFolder,
-        LaunchStep::WriteSpec,
-        LaunchStep::Spawn,
-        LaunchStep::SpawnShim,
-        LaunchStep::Claim,
-        LaunchStep::WriteShim,
-        LaunchStep::SpawnCommand,
-        LaunchStep::OpenOutputs,
-        LaunchStep::WriteScript,
-        LaunchStep::WriteStarted,
-    ];
-
-    /// Returns the name of the step in the file that injects a shortage.
-    pub const fn name(self) -> &'static str {
-        match self {
-            LaunchStep::CreateFolder => "create-folder",
-            LaunchStep::WriteSpec => "write-spec",
-            LaunchStep::Spawn => "spawn",
-            LaunchStep::SpawnShim => "spawn-shim",
-            LaunchStep::Claim => "claim",
-            LaunchStep::WriteShim => "write-shim",
-            LaunchStep::SpawnCommand => "spawn-command",
-            LaunchStep::OpenOutputs => "open-outputs",
-            LaunchStep::WriteScript => "write-script",
-            LaunchStep::WriteStarted => "write-started",
-        }
-    }
-
     /// Passes the step for the attempt in a folder.
     ///
     /// # Errors

@@ -13,26 +13,15 @@ use crate::statistics::Sample;
 /// Copies that start together.
 pub(crate) const COPIES: usize = 5;
 
-/// The machine of the copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Machine {
-    /// All processors, with a daemon that has the pool and no job.
-    IdleMiserly,
-    /// All processors, without a daemon.
-    All,
-    /// The processors outside of the pool.
-    Half,
-}
-
-impl Machine {
-    pub(crate) const ALL: [Machine; 3] = [Machine::IdleMiserly, Machine::All, Machine::Half];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Machine::IdleMiserly => "all processors, idle Miserly",
-            Machine::All => "all processors, no Miserly",
-            Machine::Half => "half of the processors",
-        }
+miserly_core::listed_enum! {
+    /// The machine of the copies.
+    pub(crate) enum Machine {
+        /// All processors, with a daemon that has the pool and no job.
+        IdleMiserly "all processors, idle Miserly",
+        /// All processors, without a daemon.
+        All "all processors, no Miserly",
+        /// The processors outside of the pool.
+        Half "half of the processors",
     }
 }
 
@@ -62,7 +51,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>) -> Result<BTreeMap<(Kernel, Machine
         let threads = bench.site.threads();
         let daemon = if machine == Machine::IdleMiserly { Some(bench.daemon(threads)?) } else { None };
         bench.next_run();
-        let variant = machine.as_str();
+        let variant = machine.name();
         let conditions = Conditions { part: "2-interactive", variant, kernel, load: 0, repeat };
         let rest = bench.site.rest.clone();
         let cpus: &[u32] = if machine == Machine::Half { &rest } else { &[] };

@@ -20,44 +20,25 @@ pub(crate) const WIDE: &str = "all processors, nothing";
 /// The time for burners to spread over the processors.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// What protects a kernel from the burners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Protection {
-    /// Nothing.
-    None,
-    /// A higher priority.
-    Nice,
-    /// It is bound to its processors. Burners may run there.
-    Affinity,
-    /// The same, and burners are bound to the other processors.
-    Partition,
-    /// A job of Miserly in its window. Burners may run on its processors.
-    Miserly,
-    /// The same, and burners are bound to the other processors.
-    MiserlyAlone,
+miserly_core::listed_enum! {
+    /// What protects a kernel from the burners.
+    pub(crate) enum Protection {
+        /// Nothing.
+        None "nothing",
+        /// A higher priority.
+        Nice "nice -10",
+        /// It is bound to its processors. Burners may run there.
+        Affinity "affinity",
+        /// The same, and burners are bound to the other processors.
+        Partition "affinity, burners elsewhere",
+        /// A job of Miserly in its window. Burners may run on its processors.
+        Miserly "Miserly",
+        /// The same, and burners are bound to the other processors.
+        MiserlyAlone "Miserly, burners elsewhere",
+    }
 }
 
 impl Protection {
-    pub(crate) const ALL: [Protection; 6] = [
-        Protection::None,
-        Protection::Nice,
-        Protection::Affinity,
-        Protection::Partition,
-        Protection::Miserly,
-        Protection::MiserlyAlone,
-    ];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Protection::None => "nothing",
-            Protection::Nice => "nice -10",
-            Protection::Affinity => "affinity",
-            Protection::Partition => "affinity, burners elsewhere",
-            Protection::Miserly => "Miserly",
-            Protection::MiserlyAlone => "Miserly, burners elsewhere",
-        }
-    }
-
     fn is_miserly(self) -> bool {
         matches!(self, Protection::Miserly | Protection::MiserlyAlone)
     }
@@ -94,7 +75,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>) -> Result<LoadTimes, MeasureError> 
     let plan = Plan::new(bench.options.seed, bench.options.repeats(), &points, &result.protections);
     for (done, (repeat, (kernel, load), protection)) in plan.runs.iter().copied().enumerate() {
         bench.note(&format!("1-load: run {} of {}", done + 1, plan.runs.len()));
-        let variant = protection.as_str();
+        let variant = protection.name();
         bench.next_run();
         let conditions = Conditions { part: "1-load", variant, kernel, load, repeat };
         let record = run(bench, &daemon, kernel, load, protection)?;

@@ -23,26 +23,15 @@ pub(crate) const LIMIT: f64 = 60.0;
 /// Time between two looks at the copies of a plain batch.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How the copies are scheduled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Batch {
-    /// In order, as many at a time as there are processors for.
-    Plain,
-    /// Jobs of Miserly, in their windows only.
-    Promised,
-    /// Jobs of Miserly, also on idle processors before their windows.
-    Opportunistic,
-}
-
-impl Batch {
-    pub(crate) const ALL: [Batch; 3] = [Batch::Plain, Batch::Promised, Batch::Opportunistic];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Batch::Plain => "plain batch",
-            Batch::Promised => "promised windows only",
-            Batch::Opportunistic => "promised and opportunistic",
-        }
+miserly_core::listed_enum! {
+    /// How the copies are scheduled.
+    pub(crate) enum Batch {
+        /// In order, as many at a time as there are processors for.
+        Plain "plain batch",
+        /// Jobs of Miserly, in their windows only.
+        Promised "promised windows only",
+        /// Jobs of Miserly, also on idle processors before their windows.
+        Opportunistic "promised and opportunistic",
     }
 }
 
@@ -74,7 +63,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>) -> Result<Throughput, MeasureError>
     for (done, (repeat, kernel, batch)) in plan.runs.iter().copied().enumerate() {
         bench.note(&format!("3-throughput: run {} of {}", done + 1, plan.runs.len()));
         bench.next_run();
-        let variant = batch.as_str();
+        let variant = batch.name();
         let conditions = Conditions { part: "3-throughput", variant, kernel, load: 0, repeat };
         let (since, records) = match batch {
             Batch::Plain => plain(bench, kernel)?,

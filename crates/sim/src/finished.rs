@@ -65,7 +65,7 @@ impl Finished {
     /// Returns the start reason as tables and files have it; `opportunistic` for a job that ended before
     /// its start.
     pub fn reason_word(&self) -> &'static str {
-        self.reason.map_or("opportunistic", StartReason::as_str)
+        self.reason.map_or("opportunistic", StartReason::name)
     }
 }
 

@@ -38,32 +38,18 @@ impl Job {
     }
 }
 
-/// The end of a job as its log has it. It decides nothing, and is only a way to group jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LoggedStatus {
-    /// It came to its end.
-    Completed,
-    /// It failed, or was killed.
-    Failed,
-    /// Its user cancelled it.
-    Cancelled,
-    /// The log has no status.
-    #[default]
-    Unknown,
-}
-
-impl LoggedStatus {
-    /// Every status.
-    pub const ALL: [LoggedStatus; 4] =
-        [LoggedStatus::Completed, LoggedStatus::Failed, LoggedStatus::Cancelled, LoggedStatus::Unknown];
-
-    /// Returns its name in tables and files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LoggedStatus::Completed => "completed",
-            LoggedStatus::Failed => "failed",
-            LoggedStatus::Cancelled => "cancelled",
-            LoggedStatus::Unknown => "unknown",
-        }
+miserly_core::named_enum! {
+    /// The end of a job as its log has it. It decides nothing, and is only a way to group jobs.
+    #[derive(Default)]
+    pub enum LoggedStatus {
+        /// It came to its end.
+        Completed "completed",
+        /// It failed, or was killed.
+        Failed "failed",
+        /// Its user cancelled it.
+        Cancelled "cancelled",
+        /// The log has no status.
+        #[default]
+        Unknown "unknown",
     }
 }

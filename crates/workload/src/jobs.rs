@@ -11,15 +11,15 @@ use miserly_core::{
 
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
-use crate::named_enum;
 use crate::shake::Shaken;
 use crate::swf::{Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
+use miserly_core::named_enum;
 
 named_enum! {
     /// The treatment of a job that reaches the log's own estimate.
     #[derive(Default)]
-    Overrun [3] {
+    pub enum Overrun {
         /// The job is killed (Zotkin et al. §2).
         #[default]
         Kill "kill",
@@ -33,7 +33,7 @@ named_enum! {
 named_enum! {
     /// The preferred field for a job's size.
     #[derive(Default)]
-    ProcsField [2] {
+    pub enum ProcsField {
         /// Allocated processors (field 5).
         #[default]
         Allocated "allocated",

@@ -14,8 +14,6 @@
 //! # Ok::<(), miserly_workload::TraceError>(())
 //! ```
 
-mod named;
-
 mod ahead;
 
 pub mod swf;

@@ -168,11 +168,11 @@ impl Document {
             made_room: story.made_room.clone(),
             reservations: story.events.iter().filter_map(Reservation::from_event).collect(),
             start: story.start().map(|(start, _)| secs(start)),
-            start_reason: story.start().map(|(_, reason)| reason.as_str()),
+            start_reason: story.start().map(|(_, reason)| reason.name()),
             end: story.end.map(|(end, _)| secs(end)),
             killed_at_estimate: matches!(story.end, Some((_, End::KilledAtEstimate))),
             refused: story.end.and_then(|(_, end)| match end {
-                End::Refused(why) => Some(why.as_str()),
+                End::Refused(why) => Some(why.name()),
                 End::Done | End::KilledAtEstimate => None,
             }),
             opportunistic: story.opportunistic.map(|done| BeforeStartDoc {
@@ -213,9 +213,7 @@ impl Change {
         let change = |kind| Change { at: secs(event.at), kind, ..Change::default() };
         match event.what {
             What::Moved(..) => None,
-            What::Started(reason) => {
-                Some(Change { start_reason: Some(reason.as_str()), ..change("started") })
-            }
+            What::Started(reason) => Some(Change { start_reason: Some(reason.name()), ..change("started") }),
             What::Suspended => Some(change("suspended")),
             What::SwappedOut => Some(change("swapped_out")),
             What::Resumed => Some(change("resumed")),
@@ -243,7 +241,7 @@ impl PassedBy {
             estimate: passer.request.estimate.as_secs_f64(),
             submit: secs(passer.request.submit),
             start: secs(passer.start),
-            start_reason: passer.reason.as_str(),
+            start_reason: passer.reason.name(),
         }
     }
 }

@@ -36,14 +36,10 @@ pub(super) fn chart(story: &Story, held: &Held, clock: &Clock, width: usize) -> 
     let axis = Axis::new(submit, start, story.end.map(|(end, _)| end), bars);
     let mut text = title(shown.len(), others) + &columns.line("job", "procs", &" ".repeat(bars), "start");
     for (holding, (job, procs)) in shown.iter().zip(&names) {
-        text += &columns.line(
-            job,
-            procs,
-            &axis.bar(holding),
-            holding.reason.map_or("", |reason| reason.as_str()),
-        );
+        text +=
+            &columns.line(job, procs, &axis.bar(holding), holding.reason.map_or("", |reason| reason.name()));
     }
-    text += &columns.line(&own.0.to_string(), &own.1, &axis.own_bar(story, start), reason.as_str());
+    text += &columns.line(&own.0.to_string(), &own.1, &axis.own_bar(story, start), reason.name());
     text += &axis.labels(columns.width(), clock);
     Some(text + LEGEND)
 }

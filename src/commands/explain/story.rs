@@ -162,7 +162,7 @@ impl Story {
                 passer.request.number,
                 processors(passer.request.procs()),
                 duration_rounded(passer.request.estimate),
-                passer.reason.as_str(),
+                passer.reason.name(),
             );
             text.push_str(&dated(&clock.text(passer.start), &what, clock, style));
         }

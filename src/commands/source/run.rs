@@ -41,7 +41,7 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
         facts.pools.push(PoolFacts {
             name: policy.to_string(),
             policy: policy.to_string(),
-            promises: policy.promises().as_str().to_owned(),
+            promises: policy.promises().name().to_owned(),
             cpus: setup.procs().get(),
             memory: setup.machine().machine().capacity().get(Kind::Memory).saturating_mul(1024),
             numbers: if numbered { numbers(setup.procs().get()) } else { vec![] },

@@ -189,7 +189,7 @@ impl Desk {
             let nodes: Vec<String> =
                 found.shares().iter().map(|share| self.site.name(share.host).to_owned()).collect();
             events.disturbed |= found != *wanted;
-            let reason = reason.as_str().to_owned();
+            let reason = reason.name().to_owned();
             case.facts.stage = Stage::Placed { since: at.ticks(), asked: 0, nodes, reason };
             case.facts.quantum = quantum;
             case.facts.was_placed = true;

@@ -206,7 +206,7 @@ impl Snapshot {
                 name: setup.name.clone(),
                 policy: setup.policy.to_string(),
                 stopped: self.stopped.mistake(&setup.name).cloned(),
-                promises: setup.policy.promises().as_str().into(),
+                promises: setup.policy.promises().name().into(),
                 cpus: pool.cpus_count().get(),
                 memory: (memory > 0).then_some(memory * 1024),
                 cpus_held: held.cpus_count().get(),

@@ -65,7 +65,7 @@ impl Options {
         Ok(RunOptions {
             procs: self.procs.map(u64::from).map(Procs::new),
             jobs,
-            event_order: word(self.event_order.as_deref(), "event-order", &EVENT_ORDERS)?,
+            event_order: word(self.event_order.as_deref(), "event-order", &EventOrder::ALL)?,
             warmup: self.warmup.unwrap_or_default(),
             batches: self.batches()?,
             ..RunOptions::default()
@@ -148,8 +148,6 @@ impl Options {
 
 /// More batches, and more jobs in one, than any log has.
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
-
-const EVENT_ORDERS: [EventOrder; 2] = [EventOrder::Batched, EventOrder::Sequential];
 
 /// Returns the value of that name; the default without one.
 fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {

@@ -71,7 +71,7 @@ fn queue(queue: &Queue) -> QueueSummary {
     QueueSummary {
         name: queue.name.clone(),
         policy: queue.policy.to_string(),
-        promises: queue.policy.promises().as_str(),
+        promises: queue.policy.promises().name(),
         cpus: [least.cpus_count().get(), most.cpus_count().get()],
         memory: [least, most].map(|amount| bytes(amount.get(Kind::Memory))),
         gpus: queue.pool.most().get(Kind::Gpus),

@@ -114,7 +114,7 @@ impl JobGroups {
             _ => false,
         };
         let shown = |what: miserly_launch::Unenforced| Unenforced {
-            what: what.as_str().to_owned(),
+            what: what.name().to_owned(),
             sentence: what.to_string(),
         };
         let all = miserly_launch::unenforced(self.can()).into_iter();
@@ -122,7 +122,7 @@ impl JobGroups {
         let unconfined = if self.confines { Confinement.unconfined() } else { vec![] };
         if !unconfined.is_empty() {
             all.push(Unenforced {
-                what: OtherPrograms.as_str().to_owned(),
+                what: OtherPrograms.name().to_owned(),
                 sentence: format!(
                     "programs in these groups, which systemd does not manage, may run on a job's cpus: {}",
                     unconfined.join(", ")

@@ -247,7 +247,7 @@ mod tests {
     fn what_is_not_enforced_is_in_the_documentation_by_its_name() {
         let text = include_str!("../../../../docs/daemon/enforcement.md");
         for what in miserly_launch::Unenforced::ALL {
-            assert!(text.contains(&format!("\n| `{}` |", what.as_str())), "{}", what.as_str());
+            assert!(text.contains(&format!("\n| `{}` |", what.name())), "{}", what.name());
         }
     }
 }

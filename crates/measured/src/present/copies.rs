@@ -21,12 +21,12 @@ pub(super) fn interactive(times: &BTreeMap<(Kernel, Machine), CopyTimes>) -> Sec
         "mean latency, s",
         Machine::ALL
             .iter()
-            .map(|machine| (machine.as_str(), Kernel::ALL.map(|kernel| latency(kernel, *machine)))),
+            .map(|machine| (machine.name(), Kernel::ALL.map(|kernel| latency(kernel, *machine)))),
     );
     let row = |kernel: Kernel, machine: Machine| {
         let times = times.get(&(kernel, machine));
         vec![
-            format!("{}: {}", kernel.as_str(), machine.as_str()),
+            format!("{}: {}", kernel.as_str(), machine.name()),
             seconds(latency(kernel, machine)),
             percent(times.and_then(|times| times.latency.variation())),
             seconds(total(kernel, machine)),
@@ -70,12 +70,12 @@ pub(super) fn throughput(part: &Throughput, site: &Site) -> Section {
         "figure-7",
         "Figure 7: total time of five copies",
         "total time, s",
-        Batch::ALL.iter().map(|batch| (batch.as_str(), Kernel::ALL.map(|kernel| total(kernel, *batch)))),
+        Batch::ALL.iter().map(|batch| (batch.name(), Kernel::ALL.map(|kernel| total(kernel, *batch)))),
     );
     let row = |kernel: Kernel, batch: Batch| {
         let times = part.times.get(&(kernel, batch));
         vec![
-            format!("{}: {}", kernel.as_str(), batch.as_str()),
+            format!("{}: {}", kernel.as_str(), batch.name()),
             seconds(total(kernel, batch)),
             percent(times.and_then(|times| times.total.variation())),
             seconds(times.and_then(|times| times.latency.mean())),

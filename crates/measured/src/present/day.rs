@@ -21,7 +21,7 @@ pub(super) fn section(part: &Throughput) -> Section {
     let mut list = vec![];
     for batch in [Batch::Promised, Batch::Opportunistic] {
         let rows = Kernel::ALL.iter().flat_map(|kernel| rows(part, *kernel, batch)).collect();
-        blocks.push(table(batch.as_str(), &header, rows));
+        blocks.push(table(batch.name(), &header, rows));
         for kernel in Kernel::ALL {
             let worst = differences(part, kernel, batch).into_iter().map(f64::abs).reduce(f64::max);
             let span =
@@ -30,7 +30,7 @@ pub(super) fn section(part: &Throughput) -> Section {
                 format!(
                     "{}, {}: each end is within a tenth of the day of the simulated one",
                     kernel.as_str(),
-                    batch.as_str()
+                    batch.name()
                 ),
                 &[("largest difference, s", worst), ("day, s", span)],
                 |figures| figures[0] <= 0.1 * figures[1],

@@ -47,7 +47,7 @@ fn chart(times: &LoadTimes, kernel: Kernel) -> Chart {
         let points = samples().filter_map(|(load, sample)| Some((load, sample.mean()?))).collect();
         let band =
             samples().filter_map(|(load, sample)| Some((load, sample.least()?, sample.most()?))).collect();
-        DataSeries::line(protection.as_str(), points).with_band(band)
+        DataSeries::line(protection.name(), points).with_band(band)
     };
     Chart {
         id: format!("figure-5-{}", kernel.as_str()),
@@ -67,7 +67,7 @@ fn header(times: &LoadTimes, last: &[&str]) -> Vec<String> {
 fn means(times: &LoadTimes, kernel: Kernel) -> Block {
     let row = |protection: &Protection| {
         let figures = times.loads.iter().map(|load| seconds(mean(times, kernel, *load, *protection)));
-        std::iter::once(protection.as_str().to_owned()).chain(figures).collect()
+        std::iter::once(protection.name().to_owned()).chain(figures).collect()
     };
     let caption = format!("{}: mean run time, s", kernel.as_str());
     table(&caption, &header(times, &[]), times.protections.iter().map(row).collect())
@@ -122,7 +122,7 @@ fn determinism(times: &LoadTimes) -> Vec<Block> {
             let all: Sample =
                 times.loads.iter().filter_map(sample).flat_map(|sample| sample.values().to_vec()).collect();
             let last = [percent(all.variation()), seconds(growth(times, kernel, *protection))];
-            std::iter::once(protection.as_str().to_owned()).chain(each).chain(last).collect()
+            std::iter::once(protection.name().to_owned()).chain(each).chain(last).collect()
         };
         let caption = format!("{}: coefficient of variation", kernel.as_str());
         let rows = times.protections.iter().map(row).collect();

@@ -7,25 +7,15 @@ use miserly_core::{Machine, Policy};
 use super::{Needs, Param, ParamReader, PolicyError, Registry};
 use crate::backfill::policies::Point;
 
-/// The jobs to which a policy promises a latest start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promises {
-    /// No job.
-    Nothing,
-    /// The head of the queue.
-    Head,
-    /// Every job, when it is submitted.
-    EveryJob,
-}
-
-impl Promises {
-    /// Returns the words that tables and files use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Promises::Nothing => "nothing",
-            Promises::Head => "the head of the queue",
-            Promises::EveryJob => "every job",
-        }
+miserly_core::listed_enum! {
+    /// The jobs to which a policy promises a latest start.
+    pub enum Promises {
+        /// No job.
+        Nothing "nothing",
+        /// The head of the queue.
+        Head "the head of the queue",
+        /// Every job, when it is submitted.
+        EveryJob "every job",
     }
 }
 

@@ -288,8 +288,7 @@ pub fn is_of_schedule(reason: &str) -> bool {
 
 /// Returns the counts of lines without a job and of rejected jobs.
 fn skipped(counts: &LineCounts, metrics: &Metrics) -> BTreeMap<String, u64> {
-    let refused =
-        metrics.refused_jobs().iter().map(|(why, jobs)| (format!("refused_{}", why.as_str()), *jobs));
+    let refused = metrics.refused_jobs().iter().map(|(why, jobs)| (format!("refused_{}", why.name()), *jobs));
     let mut skipped: BTreeMap<String, u64> = counts.skipped.clone().into_iter().chain(refused).collect();
     if metrics.window.is_some() {
         let gone = metrics.simulated() + skipped.values().sum::<u64>();

@@ -4,30 +4,19 @@ use std::cmp::Ordering;
 
 use miserly_view::{Line, State};
 
-/// The jobs that are listed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Tab {
-    #[default]
-    All,
-    Waiting,
-    Running,
-    Ended,
+miserly_core::listed_enum! {
+    /// The jobs that are listed.
+    #[derive(Default)]
+    pub(crate) enum Tab {
+        #[default]
+        All "all",
+        Waiting "waiting",
+        Running "running",
+        Ended "ended",
+    }
 }
 
 impl Tab {
-    /// All tabs, from the left.
-    pub(crate) const ALL: [Tab; 4] = [Tab::All, Tab::Waiting, Tab::Running, Tab::Ended];
-
-    /// Returns its name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Tab::All => "all",
-            Tab::Waiting => "waiting",
-            Tab::Running => "running",
-            Tab::Ended => "ended",
-        }
-    }
-
     /// Returns whether it lists jobs in this state.
     pub(crate) fn admits(self, state: State) -> bool {
         match self {
@@ -39,49 +28,22 @@ impl Tab {
     }
 }
 
-/// A column of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
-    Job,
-    Name,
-    User,
-    Pool,
-    Cpus,
-    State,
-    Start,
-    Likely,
-    End,
+miserly_core::listed_enum! {
+    /// A column of the table.
+    pub(crate) enum Column {
+        Job "JOB",
+        Name "NAME",
+        User "USER",
+        Pool "POOL",
+        Cpus "CPUS",
+        State "STATE",
+        Start "START",
+        Likely "LIKELY",
+        End "END",
+    }
 }
 
 impl Column {
-    /// All columns, from the left.
-    pub(crate) const ALL: [Column; 9] = [
-        Column::Job,
-        Column::Name,
-        Column::User,
-        Column::Pool,
-        Column::Cpus,
-        Column::State,
-        Column::Start,
-        Column::Likely,
-        Column::End,
-    ];
-
-    /// Returns its name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Column::Job => "JOB",
-            Column::Name => "NAME",
-            Column::User => "USER",
-            Column::Pool => "POOL",
-            Column::Cpus => "CPUS",
-            Column::State => "STATE",
-            Column::Start => "START",
-            Column::Likely => "LIKELY",
-            Column::End => "END",
-        }
-    }
-
     /// Returns the text of a job in it.
     pub(crate) fn text(self, line: &Line) -> String {
         match self {

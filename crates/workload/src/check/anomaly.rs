@@ -1,10 +1,10 @@
 //! Kinds of anomaly with their names, descriptions and severities.
 
-use crate::{described_enum, named_enum};
+use miserly_core::{described_enum, named_enum};
 
 named_enum! {
     /// The severity of an anomaly, most severe first.
-    Severity [3] {
+    pub enum Severity {
         /// The line or the log is unusable.
         Error "error",
         /// A simulation skips and counts the job.
@@ -16,7 +16,7 @@ named_enum! {
 
 described_enum! {
     /// A kind of anomaly, most severe first.
-    Anomaly [28], severity: Severity {
+    pub enum Anomaly, severity: Severity {
         Malformed "malformed" Error
             "not eighteen numbers; reading stops here without --lenient",
         NoJobs "no_jobs" Error

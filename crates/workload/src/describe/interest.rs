@@ -5,7 +5,7 @@ use miserly_core::Procs;
 
 use super::by_size::OfSize;
 use super::spread::Proportion;
-use crate::named_enum;
+use miserly_core::named_enum;
 
 /// Number of neighbours without a kind on either side of a size.
 const NEIGHBOURS: usize = 2;
@@ -15,7 +15,7 @@ const SIZE_MAX: u64 = 1 << 20;
 
 named_enum! {
     /// A kind of interesting size, in the order of Table 2.
-    Interest [5] {
+    pub enum Interest {
         /// A power of two, from 2.
         PowerOfTwo "powers_of_two",
         /// A square, from 4.

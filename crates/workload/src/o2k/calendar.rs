@@ -1,6 +1,6 @@
 //! Periods of the week by rate of arrivals.
 
-use crate::named_enum;
+use miserly_core::named_enum;
 
 const DAY: i64 = 86_400;
 
@@ -11,7 +11,7 @@ named_enum! {
     ///
     /// The paper mentions three periods without sharp bounds and prints no numbers of the figure.
     /// The hours are decided here. The busiest period is the first.
-    Period [3] {
+    pub enum Period {
         /// 10 to 18 h.
         Peak "peak",
         /// 8 to 10 h and 18 to 24 h.

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::named_enum;
+use miserly_core::named_enum;
 
 named_enum! {
     /// A field of the Standard Workload Format. Its value is its position from 0.
-    Field [18] {
+    pub enum Field {
         /// 1: job number.
         Job "job",
         /// 2: submit time, seconds from the log's start.

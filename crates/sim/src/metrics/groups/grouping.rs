@@ -189,7 +189,7 @@ impl fmt::Display for GroupKey {
             (GroupKey::EstimateCategory(quality, category), _) => {
                 write!(f, "{} {category}", quality.as_str())
             }
-            (GroupKey::Status(status), _) => f.write_str(status.as_str()),
+            (GroupKey::Status(status), _) => f.write_str(status.name()),
             (GroupKey::Own(group), _) => group.fmt(f),
             (GroupKey::BeyondClasses, _) => f.write_str("beyond"),
             (GroupKey::Unknown | GroupKey::Bin(_), _) => f.write_str("unknown"),

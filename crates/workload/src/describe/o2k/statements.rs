@@ -5,8 +5,8 @@ use miserly_classes::lsf::{Class, Length, Size};
 use super::Demand;
 use super::jobs::MonthJob;
 use super::rank::correlation;
-use crate::named_enum;
 use crate::o2k::{Month, Period, WeekSlot};
+use miserly_core::named_enum;
 
 /// A statement of the paper with the figure of the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Statement {
 
 named_enum! {
     /// The unit of a figure.
-    Unit [4] {
+    pub enum Unit {
         /// A share between 0 and 1.
         Proportion "share",
         /// Jobs per hour.
