@@ -118,7 +118,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let all = self.setup.opportunistic_cpus.clone();
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
         let queue = self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
-        let strict = queue.is_some_and(|queue| queue.strict);
+        let strict = queue.is_some_and(|queue| queue.terms.strict);
         let memory =
             self.jobs.get(number).zip(queue).and_then(|(record, queue)| record.memory.limit_in(queue));
         let gpus = self.choose_gpus(number);

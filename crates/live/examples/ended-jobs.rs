@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Resources, Span, Time};
 use miserly_engine::{
-    Absence, Action, Attempt, DaemonInfo, Engine, JobRow, JournalBatch, Launcher, Now, Queue, Setup,
-    SlotSchedule,
+    Absence, Action, Attempt, DaemonInfo, Engine, JobRow, JournalBatch, Launcher, Now, Queue, QueueTerms,
+    Setup, SlotSchedule,
 };
 use miserly_live::store::{StateCheck, Store, verify};
 
@@ -110,13 +110,7 @@ fn setup() -> Result<Setup, Failure> {
             name: "batch".into(),
             policy: "miser".parse()?,
             pool: Calendar::constant(Resources::cpus(2)),
-            default_time: None,
-            most_time: None,
-            default_memory: 0,
-            strict: false,
-            pause: true,
-            promise_slack: Queue::PROMISE_SLACK,
-            users: None,
+            terms: QueueTerms::default(),
         }],
         cpus: vec![0, 1],
         opportunistic_cpus: vec![0, 1],

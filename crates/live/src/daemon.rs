@@ -448,13 +448,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         name: queue.name.clone(),
         policy: queue.policy.clone(),
         pool: queue.pool.calendar(monday),
-        default_time: queue.default_time,
-        most_time: queue.most_time,
-        default_memory: queue.default_memory,
-        users: queue.users.clone(),
-        strict: queue.strict,
-        pause: queue.pause,
-        promise_slack: queue.promise_slack,
+        terms: queue.terms.clone(),
     };
     let opportunistic_cpus = configuration.opportunistic_cpus.clone();
     Setup {

@@ -90,7 +90,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         let fixed = |configuration: &Configuration| {
             let Configuration { state, socket, access, cgroup, user, allow_root, rules, .. } =
                 configuration.clone();
-            let is_strict = configuration.queues.iter().any(|queue| queue.strict);
+            let is_strict = configuration.queues.iter().any(|queue| queue.terms.strict);
             (state, socket, access, cgroup, user, allow_root, rules, is_strict)
         };
         let configuration = match (self.reread)() {

@@ -72,8 +72,8 @@ impl JobMemory {
         let most = queue.pool.most().get(Kind::Memory);
         let amount = match bytes {
             // Where nothing is accounted, it is no request.
-            None | Some(0) if most == 0 => return Ok(JobMemory::of_kilobytes(queue.default_memory)),
-            None => MemoryAmount::at_least(queue.default_memory),
+            None | Some(0) if most == 0 => return Ok(JobMemory::of_kilobytes(queue.terms.default_memory)),
+            None => MemoryAmount::at_least(queue.terms.default_memory),
             Some(bytes) => MemoryAmount::from_bytes(bytes)?,
         };
         if most > 0 && amount.kilobytes() > most {

@@ -9,7 +9,9 @@ use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use crate::request::problems::refused_field;
-use crate::{AccountName, Amounts, MemoryAmount, Now, Queue, QueueUsers, Setup, amounts, resources};
+use crate::{
+    AccountName, Amounts, MemoryAmount, Now, Queue, QueueTerms, QueueUsers, Setup, amounts, resources,
+};
 
 /// The most characters of a name.
 const NAME: usize = 64;
@@ -99,9 +101,11 @@ impl Reservation {
             name: self.name.clone(),
             policy: self.policy.parse().ok()?,
             pool: Calendar::constant(Resources::NONE).with_exceptions(times)?,
-            default_memory: of.default_memory.min(amount.get(Kind::Memory)),
-            users: Some(self.users.clone()),
-            ..of.clone()
+            terms: QueueTerms {
+                default_memory: of.terms.default_memory.min(amount.get(Kind::Memory)),
+                users: Some(self.users.clone()),
+                ..of.terms.clone()
+            },
         })
     }
 }

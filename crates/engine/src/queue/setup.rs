@@ -104,26 +104,65 @@ pub struct Queue {
     pub policy: PolicySpec,
     /// The capacity of the pool over time.
     pub pool: Calendar,
+    /// The terms for its jobs.
+    pub terms: QueueTerms,
+}
+
+/// The terms of a queue for its jobs, as a configuration sets them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct QueueTerms {
     /// The default time limit; `None` if a job has to set one.
+    #[serde(default, with = "ticks::optional")]
     pub default_time: Option<Span>,
     /// The longest time limit.
+    #[serde(default, with = "ticks::optional")]
     pub most_time: Option<Span>,
     /// The default memory of a job, in kilobytes.
     pub default_memory: u64,
     /// The users of the queue; `None` if every user may use it.
+    #[serde(default, rename = "only")]
     pub users: Option<QueueUsers>,
     /// Whether its jobs have their processors for themselves, also while these are idle.
+    #[serde(default)]
     pub strict: bool,
     /// Whether users may pause their jobs in it.
+    #[serde(default = "yes", skip_serializing_if = "bool::clone")]
     pub pause: bool,
     /// The slack of promises: the time from the planned start of a job to the latest start that it is promised.
+    ///
+    /// An earlier version gave its promises without slack. New ones have it.
+    #[serde(default = "promise_slack", with = "ticks")]
     pub promise_slack: Span,
 }
 
-impl Queue {
+const fn yes() -> bool {
+    true
+}
+
+const fn promise_slack() -> Span {
+    QueueTerms::PROMISE_SLACK
+}
+
+impl Default for QueueTerms {
+    fn default() -> QueueTerms {
+        QueueTerms {
+            default_time: None,
+            most_time: None,
+            default_memory: 0,
+            users: None,
+            strict: false,
+            pause: true,
+            promise_slack: QueueTerms::PROMISE_SLACK,
+        }
+    }
+}
+
+impl QueueTerms {
     /// The slack of promises in a queue that sets none.
     pub const PROMISE_SLACK: Span = Span::from_ticks(2_000_000);
+}
 
+impl Queue {
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
         pool_machine(&self.name, &self.pool)
@@ -203,7 +242,7 @@ impl Setup {
 
     /// Returns the slack of promises in a queue.
     pub(crate) fn promise_slack(&self, queue: &str) -> Span {
-        self.queue(queue).map_or(Span::ZERO, |queue| queue.promise_slack)
+        self.queue(queue).map_or(Span::ZERO, |queue| queue.terms.promise_slack)
     }
 
     /// Returns the queues over their jobs, in order, and over their stored states.

@@ -57,7 +57,7 @@ impl DaemonInfo {
 
     /// Checks that the caller may use a queue. Operators may use every queue.
     pub(crate) fn may_use(&self, caller: &Caller, queue: &Queue) -> Result<(), Problem> {
-        let admitted = queue.users.as_ref().is_none_or(|users| users.admits(caller));
+        let admitted = queue.terms.users.as_ref().is_none_or(|users| users.admits(caller));
         if admitted || self.is_operator(caller) {
             return Ok(());
         }

@@ -24,7 +24,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.fresh(now)?;
         let record = self.owned_job(caller, job)?;
         record.check_runs("there is nothing to pause")?;
-        let may_pause = self.setup.queue(&record.queue).is_none_or(|queue| queue.pause);
+        let may_pause = self.setup.queue(&record.queue).is_none_or(|queue| queue.terms.pause);
         if on && !may_pause {
             let message = format!("queue {} lets no job pause", record.queue);
             return Err(Problem::new(ProblemCode::Refused, message).into());

@@ -174,7 +174,7 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
     if requested == Span::ZERO && secs > 0.0 {
         return Err(Problem::with_field("time", "the time is at least a microsecond"));
     }
-    let time = match (requested, queue.default_time) {
+    let time = match (requested, queue.terms.default_time) {
         (Span::ZERO, Some(time)) => time,
         (Span::ZERO, None) => {
             let message = format!(
@@ -196,7 +196,7 @@ fn time_of(queue: &Queue, secs: f64) -> Result<Span, Problem> {
 
 /// Returns the longest time limit in a queue. It is short enough that sums of instants do not overflow.
 pub(crate) fn longest_time(queue: &Queue) -> Span {
-    queue.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8))
+    queue.terms.most_time.unwrap_or(Span::from_ticks(i64::MAX / 8))
 }
 
 /// Returns a number of seconds as a span, if it is a valid duration.

@@ -21,7 +21,7 @@ const USER: u32 = 1000;
 fn shared(policy: &str, cpus: u32, slack: Span) -> Life {
     let mut life = Life::of_policy(policy, cpus.into(), cpus);
     life.info.runs_as_users = true;
-    life.setup.queues[0].promise_slack = slack;
+    life.setup.queues[0].terms.promise_slack = slack;
     life.begin(0, &Absence::default());
     life
 }
@@ -116,7 +116,7 @@ fn compare(life: &mut Life, second: i64, reference: &mut Reference, what: &str) 
         let promise = view.promise.filter(|_| reference.jobs[&number].open.is_some());
         let plan = promise.as_ref().map(|promise| promise.now.map(|now| now.start));
         let is_behind = plan.is_some_and(|plan| {
-            let slack = SignedDuration::from_micros(life.setup.queues[0].promise_slack.ticks());
+            let slack = SignedDuration::from_micros(life.setup.queues[0].terms.promise_slack.ticks());
             plan.is_none_or(|plan| plan - slack > reference.jobs[&number].open.unwrap())
         });
         let at_risk = promise.as_ref().is_some_and(|promise| promise.at_risk.is_some());
@@ -294,7 +294,7 @@ fn random_lives_judge_each_promise_once() {
 fn a_stall_within_the_slack_puts_no_promise_at_risk() {
     for (slack, at_risk) in [(0, 2), (2, 0)] {
         let mut life = Life::of_policy("miser", 1, 1);
-        life.setup.queues[0].promise_slack = Span::from_ticks(slack * 1_000_000);
+        life.setup.queues[0].terms.promise_slack = Span::from_ticks(slack * 1_000_000);
         life.reread(0);
         let first = life.submit(1, job(1, 20));
         let [second, third] = [1, 1].map(|at| life.submit(at, job(1, 20)));
@@ -377,7 +377,7 @@ fn a_job_that_runs_again_has_no_stale_promise() {
 fn a_launch_after_the_promise_is_late_and_one_within_the_slack_is_kept() {
     for (launched, late) in [(1, None), (3, None), (4, Some(1.0))] {
         let mut life = Life::new(1, 1);
-        life.setup.queues[0].promise_slack = Span::from_ticks(2_000_000);
+        life.setup.queues[0].terms.promise_slack = Span::from_ticks(2_000_000);
         life.reread(0);
         let number = life.submit(1, job(1, 20));
         let input = Input::Launched(Attempt { job: number, nth: 1 }, seconds(launched));
@@ -396,7 +396,7 @@ fn a_launch_after_the_promise_is_late_and_one_within_the_slack_is_kept() {
 fn a_deadline_counts_from_the_latest_start() {
     for policy in ["miser", "conservative"] {
         let mut life = Life::of_policy(policy, 1, 1);
-        life.setup.queues[0].promise_slack = Span::from_ticks(2_000_000);
+        life.setup.queues[0].terms.promise_slack = Span::from_ticks(2_000_000);
         life.reread(0);
         life.submit(1, job(1, 20));
         let due = |second| Submission { deadline: Some(wall(second)), ..job(1, 20) };

@@ -10,7 +10,8 @@ use miserly_api::model::{Exit, JobView, Problem, PromiseChangeReason, Status, Su
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Action, Adoption, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
-    Engine, EngineError, Input, Launcher, Now, Queue, RequestError, Setup, SlotSchedule, Snapshot,
+    Engine, EngineError, Input, Launcher, Now, Queue, QueueTerms, RequestError, Setup, SlotSchedule,
+    Snapshot,
 };
 use miserly_policies::{PolicyDescriptor, PolicySpec, Registry};
 
@@ -339,13 +340,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         name: name.into(),
         policy: policy.parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(0)),
-        default_time: None,
-        most_time: None,
-        default_memory: 1,
-        strict: false,
-        pause: true,
-        promise_slack: Span::ZERO,
-        users: None,
+        terms: QueueTerms { default_memory: 1, promise_slack: Span::ZERO, ..QueueTerms::default() },
     }
 }
 

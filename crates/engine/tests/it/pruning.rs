@@ -7,7 +7,7 @@ use miserly_api::model::{Array, Exit, Filter, Problem, ProblemCode, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, DaemonInfo, DaemonReply, DaemonRequest, Engine, Input,
-    Launcher, Now, Queue, Setup, SlotSchedule,
+    Launcher, Now, Queue, QueueTerms, Setup, SlotSchedule,
 };
 
 use crate::support::{MemoryJournal, request};
@@ -47,13 +47,7 @@ fn open(
         name: "batch".into(),
         policy: "easy".parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
-        default_time: None,
-        most_time: None,
-        default_memory: 1024,
-        strict: false,
-        pause: true,
-        promise_slack: Span::ZERO,
-        users: None,
+        terms: QueueTerms { default_memory: 1024, promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     let setup = Setup {
         queues: vec![queue],

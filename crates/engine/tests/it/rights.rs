@@ -24,7 +24,7 @@ pub(crate) fn user(uid: u32) -> Caller {
 /// Returns a daemon of ann with these users of its queue.
 fn of_ann(users: Option<QueueUsers>) -> Life {
     let mut life = Life::new(2, 2);
-    life.setup.queues[0].users = users;
+    life.setup.queues[0].terms.users = users;
     life.info = DaemonInfo { owner: ANN, overflow_uid: Some(OVERFLOW), ..DaemonInfo::default() };
     life.begin(1, &Absence::default());
     life

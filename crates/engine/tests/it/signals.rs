@@ -68,7 +68,7 @@ fn a_queue_may_forbid_pauses() {
     let mut life = Life::new(1, 1);
     let running = life.submit(1, job(1, 20));
     life.ask(2, DaemonRequest::Pause { job: running, on: true }).unwrap();
-    life.setup.queues[0].pause = false;
+    life.setup.queues[0].terms.pause = false;
     life.reread(3);
     // A paused job continues all the same.
     life.ask(3, DaemonRequest::Pause { job: running, on: false }).unwrap();

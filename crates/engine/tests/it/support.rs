@@ -11,7 +11,7 @@ use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
     Action, Attempt, Caller, Checkpoint, DaemonReply, DaemonRequest, EndedFilter, Input, JobRow, Journal,
-    JournalBatch, JournalError, Launcher, Now, Queue, Requester, Setup, SlotSchedule,
+    JournalBatch, JournalError, Launcher, Now, Queue, QueueTerms, Requester, Setup, SlotSchedule,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -230,13 +230,7 @@ pub(crate) fn setup() -> Setup {
         name: "batch".into(),
         policy: "miser".parse().expect("a policy"),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
-        default_time: None,
-        most_time: None,
-        default_memory: 0,
-        strict: false,
-        pause: true,
-        promise_slack: Span::ZERO,
-        users: None,
+        terms: QueueTerms { promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     Setup {
         queues: vec![queue],

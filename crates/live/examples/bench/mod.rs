@@ -11,7 +11,7 @@ use miserly_api::model::{Exit, Problem, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, Input,
-    Launcher, Now, Queue, Requester, Setup, SlotSchedule,
+    Launcher, Now, Queue, QueueTerms, Requester, Setup, SlotSchedule,
 };
 use miserly_live::store::Store;
 
@@ -145,13 +145,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         name: "batch".into(),
         policy: load.policy.parse()?,
         pool: Calendar::constant(Resources::cpus(u64::from(load.cpus)).with(Kind::Memory, memory)),
-        default_time: None,
-        most_time: None,
-        default_memory: 1024,
-        strict: false,
-        pause: true,
-        promise_slack: Queue::PROMISE_SLACK,
-        users: None,
+        terms: QueueTerms { default_memory: 1024, ..QueueTerms::default() },
     };
     let second = Span::from_ticks(1_000_000);
     Ok(Setup {

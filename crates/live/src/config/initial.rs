@@ -183,7 +183,7 @@ mod tests {
         let most = configuration.pool.most();
         let found = (most.cpus_count().get(), most.get(Kind::Memory) / MEBI, most.get(Kind::Gpus));
         assert_eq!(found, pool, "{text}");
-        assert!(configuration.queues[0].default_time.is_some());
+        assert!(configuration.queues[0].terms.default_time.is_some());
         // The examples are right, too.
         let examples: Vec<&str> = text
             .lines()

@@ -142,7 +142,7 @@ impl Configuration {
         let admits = "it admits nobody";
         let of_queue = |queue: &Queue| {
             let unknown = |users| accounts::unknown(&format!("queue {}", queue.name), users, admits);
-            queue.users.as_ref().map_or_else(Vec::new, unknown)
+            queue.terms.users.as_ref().map_or_else(Vec::new, unknown)
         };
         let operators = accounts::unknown("operators", &self.operators, admits);
         let of_limit = |table: &LimitTable| {

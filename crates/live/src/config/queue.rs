@@ -1,7 +1,7 @@
 //! A queue of a configuration.
 
 use miserly_core::{Kind, Resources, Span, Time};
-use miserly_engine::QueueUsers;
+use miserly_engine::QueueTerms;
 use miserly_executor::QueueRules;
 use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Queue as Part, Week, kilobytes};
@@ -58,20 +58,8 @@ pub struct Queue {
     pub shadow: Option<PolicySpec>,
     /// The resources of its pool, over time.
     pub pool: Week,
-    /// The time limit of a job without one; `None` if a job has to give it.
-    pub default_time: Option<Span>,
-    /// The longest time limit of a job.
-    pub most_time: Option<Span>,
-    /// The memory of a job without a memory request, kilobytes.
-    pub default_memory: u64,
-    /// The users that may use it; `None` for all.
-    pub users: Option<QueueUsers>,
-    /// Whether its jobs have their processors for themselves, also while these are idle.
-    pub strict: bool,
-    /// Whether users may pause their jobs.
-    pub pause: bool,
-    /// The slack of its promises.
-    pub promise_slack: Span,
+    /// The terms for its jobs.
+    pub terms: QueueTerms,
     /// Whether programs with the set-user-ID bit give its jobs no rights; `None` for the rule of all queues.
     pub no_new_privileges: Option<bool>,
     /// The programs around attempts.
@@ -92,13 +80,15 @@ impl Queue {
         let queue = Queue {
             shadow: shadow(written, &policy, &part.week)?,
             policy,
-            default_time: time(written.default_time.as_ref(), "default-time")?,
-            most_time: time(written.max_time.as_ref(), "max-time")?,
-            default_memory: default_memory(written, &part.week)?,
-            users: accounts::users(written),
-            strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
-            pause: flag(written.pause.as_ref(), "pause")?.unwrap_or(true),
-            promise_slack: promise_slack(written)?,
+            terms: QueueTerms {
+                default_time: time(written.default_time.as_ref(), "default-time")?,
+                most_time: time(written.max_time.as_ref(), "max-time")?,
+                default_memory: default_memory(written, &part.week)?,
+                users: accounts::users(written),
+                strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
+                pause: flag(written.pause.as_ref(), "pause")?.unwrap_or(true),
+                promise_slack: promise_slack(written)?,
+            },
             no_new_privileges: flag(written.no_new_privileges.as_ref(), "no-new-privileges")?,
             programs: programs::programs(written, limits)?,
             name: part.name,
@@ -111,7 +101,7 @@ impl Queue {
     /// Checks that its defaults for jobs fit its limits.
     fn fits(&self, written: &QueueFile) -> Result<(), Problem> {
         if let (Some(default), Some(most), Some(written)) =
-            (self.default_time, self.most_time, &written.default_time)
+            (self.terms.default_time, self.terms.most_time, &written.default_time)
             && default > most
         {
             let problem = format!("{} is more than max-time, {}", duration(default), duration(most));
@@ -135,7 +125,7 @@ impl Queue {
         }
         let memory = self.pool.most().get(Kind::Memory);
         match &written.default_memory {
-            Some(written) if memory > 0 && self.default_memory > memory => {
+            Some(written) if memory > 0 && self.terms.default_memory > memory => {
                 Err(of_field(written, "default-memory", &"it is more than the queue ever has"))
             }
             _ => Ok(()),
@@ -154,7 +144,7 @@ fn flag(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<bool>, P
 /// Returns the slack of promises.
 fn promise_slack(written: &QueueFile) -> Result<Span, Problem> {
     let field = "promise-slack";
-    let slack = time(written.promise_slack.as_ref(), field)?.unwrap_or(miserly_engine::Queue::PROMISE_SLACK);
+    let slack = time(written.promise_slack.as_ref(), field)?.unwrap_or(QueueTerms::PROMISE_SLACK);
     match &written.promise_slack {
         Some(written) if slack > MOST_SLACK => Err(of_field(written, field, &"it is at most a day")),
         _ => Ok(slack),

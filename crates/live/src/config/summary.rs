@@ -75,10 +75,10 @@ fn queue(queue: &Queue) -> QueueSummary {
         cpus: [least.cpus_count().get(), most.cpus_count().get()],
         memory: [least, most].map(|amount| bytes(amount.get(Kind::Memory))),
         gpus: queue.pool.most().get(Kind::Gpus),
-        default_time: secs(queue.default_time),
-        max_time: secs(queue.most_time),
-        default_memory: bytes(queue.default_memory),
-        promise_slack: queue.promise_slack.as_secs_f64(),
-        users: queue.users.clone(),
+        default_time: secs(queue.terms.default_time),
+        max_time: secs(queue.terms.most_time),
+        default_memory: bytes(queue.terms.default_memory),
+        promise_slack: queue.terms.promise_slack.as_secs_f64(),
+        users: queue.terms.users.clone(),
     }
 }

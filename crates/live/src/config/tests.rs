@@ -35,7 +35,7 @@ fn nothing_written_is_half_the_machine_and_one_queue() {
     assert_eq!((queue.name.as_str(), queue.policy.to_string().as_str()), ("batch", "miser"));
     assert_eq!((queue.pool.most().cpus_count().get(), queue.pool.most().get(Kind::Memory)), (8, 32 << 20));
     assert_eq!(configuration.cpus, (8..16).collect::<Vec<_>>());
-    assert_eq!(queue.default_memory, 4 << 20);
+    assert_eq!(queue.terms.default_memory, 4 << 20);
     let small = Machine { quota: Some(1), ..Machine::new(vec![3], 1 << 20) };
     let configuration = Configuration::of_machine(&small).unwrap();
     assert_eq!((configuration.cpus, configuration.pool.most().cpus_count().get()), (vec![3], 1));
@@ -210,14 +210,17 @@ fn limits_of_named_users_and_groups_are_read() {
 fn an_unknown_name_admits_nobody_and_is_a_warning() {
     let text = "[[queue]]\nname = 'a'\nusers = ['no such user', 7]\ngroups = ['no such group']";
     let configuration = parse(text).unwrap();
-    let users = configuration.queues[0].users.clone().expect("a list");
+    let users = configuration.queues[0].terms.users.clone().expect("a list");
     assert_eq!((users.users.len(), users.groups.len()), (2, 1));
     let expect =
         ["no user \"no such user\"; it admits nobody", "no group \"no such group\"; it admits nobody"];
     let warnings = configuration.warnings();
     assert!(warnings.iter().zip(expect).all(|(warning, expect)| warning.ends_with(expect)), "{warnings:?}");
     assert_eq!(warnings.len(), 2);
-    assert_eq!((parse("").unwrap().queues[0].users.clone(), parse("").unwrap().warnings()), (None, vec![]));
+    assert_eq!(
+        (parse("").unwrap().queues[0].terms.users.clone(), parse("").unwrap().warnings()),
+        (None, vec![])
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use miserly_api::model::{ForecastView, Problem, Submission};
 use miserly_core::{Calendar, OpportunisticConfig, Resources, Span};
 use miserly_engine::{
     Absence, Action, Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, Input, Launcher, Queue,
-    Requester, Setup, SlotSchedule,
+    QueueTerms, Requester, Setup, SlotSchedule,
 };
 use tempfile::TempDir;
 
@@ -99,13 +99,7 @@ fn setup() -> Setup {
             name: "batch".into(),
             policy: "easy".parse().expect("a policy"),
             pool: Calendar::constant(Resources::cpus(1)),
-            default_time: None,
-            most_time: None,
-            default_memory: 0,
-            strict: false,
-            pause: true,
-            promise_slack: Queue::PROMISE_SLACK,
-            users: None,
+            terms: QueueTerms::default(),
         }],
         cpus: vec![0],
         opportunistic_cpus: vec![0, 1],

@@ -44,7 +44,7 @@ impl JobGroups {
             cpus: configuration.cpus.clone(),
             // Not one that a job has as a partition.
             probed: outside.copied().unwrap_or(0),
-            has_strict_queues: configuration.queues.iter().any(|queue| queue.strict),
+            has_strict_queues: configuration.queues.iter().any(|queue| queue.terms.strict),
         })
     }
 

@@ -12,8 +12,8 @@ use miserly_api::model::{Exit, KilledBy, Problem, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
-    EndedFilter, Engine, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now, Queue, Requester,
-    Setup, SlotSchedule,
+    EndedFilter, Engine, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now, Queue,
+    QueueTerms, Requester, Setup, SlotSchedule,
 };
 use miserly_test_support::Draws;
 
@@ -127,13 +127,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         name: "batch".into(),
         policy: policy.parse().unwrap(),
         pool: Calendar::constant(pool),
-        default_time: None,
-        most_time: None,
-        default_memory: 1024,
-        strict: false,
-        pause: true,
-        promise_slack: Queue::PROMISE_SLACK,
-        users: None,
+        terms: QueueTerms { default_memory: 1024, ..QueueTerms::default() },
     };
     let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);
     let lead = Span::from_ticks(60_000_000);
