@@ -22,25 +22,29 @@ pub struct Host {
     pub capacity: Resources,
 }
 
-/// The number of hosts that a job may span.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spread {
-    /// One host. A job that fits on no host alone does not run (Chiang and Vernon §2).
-    #[default]
-    One,
-    /// Any number of hosts, unless the job has a [`Form`]. Each processor comes with its part of the other resources of the
-    /// job.
-    Any,
+crate::named_enum! {
+    /// The number of hosts that a job may span.
+    #[derive(Default)]
+    pub enum Spread {
+        /// One host. A job that fits on no host alone does not run (Chiang and Vernon §2).
+        #[default]
+        One "one",
+        /// Any number of hosts, unless the job has a [`Form`]. Each processor comes with its part of the other resources of the
+        /// job.
+        Any "any",
+    }
 }
 
-/// The sharing of hosts by jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
-    /// Jobs share hosts. A job holds the requested amount.
-    #[default]
-    Shared,
-    /// A job has its hosts to itself, and so holds their whole capacity.
-    Whole,
+crate::named_enum! {
+    /// The sharing of hosts by jobs.
+    #[derive(Default)]
+    pub enum Sharing {
+        /// Jobs share hosts. A job holds the requested amount.
+        #[default]
+        Shared "shared",
+        /// A job has its hosts to itself, and so holds their whole capacity.
+        Whole "whole",
+    }
 }
 
 /// A machine: its hosts, in the order of the configuration, and the placement rules.

@@ -57,4 +57,4 @@ pub use pools::{Pools, Queue};
 pub use problem::{Problem, parse};
 pub use quantity::{duration, kilobytes};
 pub use week::{Week, monday};
-pub use words::{SHARINGS, SPANS, value_of, value_or_default, word_of};
+pub use words::{value_of, value_or_default};

@@ -13,7 +13,7 @@ use crate::file::{MachineFile, PoolsFile};
 use crate::hosts::{Hosts, checked, number_in_bounds, totals_in_bounds};
 use crate::pools::Pools;
 use crate::problem::{Problem, parse};
-use crate::words::{SHARINGS, SPANS, value_or_default};
+use crate::words::value_or_default;
 
 /// The description of a machine: its hosts by kind, and the placement of jobs on them.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,8 +213,8 @@ impl MachineSpec {
 
     fn checked(path: &str, file: MachineFile) -> Result<MachineSpec, Problem> {
         let spec = MachineSpec {
-            spread: value_or_default(file.span.as_ref(), "span", &SPANS)?,
-            sharing: value_or_default(file.sharing.as_ref(), "sharing", &SHARINGS)?,
+            spread: value_or_default(file.span.as_ref(), "span", &Spread::ALL)?,
+            sharing: value_or_default(file.sharing.as_ref(), "sharing", &Sharing::ALL)?,
             ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
         };
         let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };

@@ -1,5 +1,7 @@
 //! The options of a run as an experiment file writes them.
 
+use std::fmt::Display;
+
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
@@ -7,7 +9,7 @@ use miserly_workload::{ArrivalScaling, JobOptions, MOST_SHAKE, Overrun, ProcsFie
 
 use super::file::{Options, Record};
 use super::machines::Machines;
-use miserly_machine_file::{MachineSpec, SHARINGS, SPANS, value_of};
+use miserly_machine_file::{MachineSpec, value_of};
 use miserly_run::{BatchSettings, RunOptions};
 
 impl Options {
@@ -95,8 +97,8 @@ impl Options {
 
     /// Returns the placement of jobs on the machine, if the options have one.
     fn placement(&self) -> Result<(Option<Spread>, Option<Sharing>), String> {
-        let spread = self.span.as_deref().map(|word| value_of(&SPANS, "span", word));
-        let sharing = self.sharing.as_deref().map(|word| value_of(&SHARINGS, "sharing", word));
+        let spread = self.span.as_deref().map(|word| value_of(&Spread::ALL, "span", word));
+        let sharing = self.sharing.as_deref().map(|word| value_of(&Sharing::ALL, "sharing", word));
         Ok((spread.transpose()?, sharing.transpose()?))
     }
 }
@@ -150,12 +152,8 @@ impl Options {
 const MOST_IN_BATCHES: u64 = 1_000_000_000;
 
 /// Returns the value of that name; the default without one.
-fn word<T: Copy + Default + ToString>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {
-    let Some(written) = written else { return Ok(T::default()) };
-    all.iter().copied().find(|value| value.to_string() == written).ok_or_else(|| {
-        let words: Vec<_> = all.iter().map(ToString::to_string).collect();
-        format!("{name} = {written:?}: must be one of {}", words.join(", "))
-    })
+fn word<T: Copy + Default + Display>(written: Option<&str>, name: &str, all: &[T]) -> Result<T, String> {
+    written.map_or(Ok(T::default()), |written| value_of(all, name, written))
 }
 
 // By value, as `map_err` gives it.

@@ -22,9 +22,6 @@ use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths};
 use crate::server::Access;
 use crate::store::BackupPlan;
 
-/// The words for the users that may connect.
-const ACCESS: [(&str, Access); 2] = [("own", Access::Own), ("everybody", Access::Everybody)];
-
 impl Configuration {
     /// Parses `text`, the content of the file `path`, for this machine. An empty text gives the
     /// defaults.
@@ -80,7 +77,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         socket: folder(file.socket.as_ref(), "socket")?.unwrap_or_else(|| paths::socket(of_root)),
         cgroup,
         opportunistic_cpus: machine.cpus.clone(),
-        access: value_or_default(file.access.as_ref(), "access", &ACCESS)?,
+        access: value_or_default(file.access.as_ref(), "access", &Access::ALL)?,
         user,
         allow_root: allow_root.is_some(),
         rules: rules(file, &queues)?,

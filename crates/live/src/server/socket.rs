@@ -13,15 +13,17 @@ use serde::Serialize;
 
 use crate::folder::{self, FolderError, NO_LINK};
 
-/// The users that may connect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Access {
-    /// The daemon's own user, and root.
-    #[default]
-    Own,
-    /// Every user of the machine.
-    Everybody,
+miserly_core::named_enum! {
+    /// The users that may connect.
+    #[derive(Default, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Access {
+        /// The daemon's own user, and root.
+        #[default]
+        Own "own",
+        /// Every user of the machine.
+        Everybody "everybody",
+    }
 }
 
 /// The number of tries at a socket in use, and the pause between them.

@@ -1,7 +1,7 @@
 //! The machine of a run.
 
 use miserly_core::{Kind, Resources};
-use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, SHARINGS, SPANS, Week, word_of};
+use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, Week};
 use serde::{Deserialize, Serialize};
 
 /// A machine: its hosts and the placement rules for jobs.
@@ -72,8 +72,8 @@ impl MachineDoc {
     pub(super) fn new(spec: &MachineSpec) -> MachineDoc {
         MachineDoc {
             name: spec.name.clone(),
-            span: word_of(&SPANS, spec.spread).to_owned(),
-            sharing: word_of(&SHARINGS, spec.sharing).to_owned(),
+            span: spec.spread.to_string(),
+            sharing: spec.sharing.to_string(),
             hosts: spec.hosts.iter().map(HostsDoc::new).collect(),
             pools: spec.pools.as_ref().map(PoolsDoc::new),
         }

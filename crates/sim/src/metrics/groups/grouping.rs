@@ -185,9 +185,9 @@ impl fmt::Display for GroupKey {
             (GroupKey::Category(category), _) => category.fmt(f),
             (GroupKey::Number(number), _) => number.fmt(f),
             (GroupKey::LsfClass(class), _) => class.fmt(f),
-            (GroupKey::Estimate(quality), _) => f.write_str(quality.as_str()),
+            (GroupKey::Estimate(quality), _) => f.write_str(quality.name()),
             (GroupKey::EstimateCategory(quality, category), _) => {
-                write!(f, "{} {category}", quality.as_str())
+                write!(f, "{} {category}", quality.name())
             }
             (GroupKey::Status(status), _) => f.write_str(status.name()),
             (GroupKey::Own(group), _) => group.fmt(f),
