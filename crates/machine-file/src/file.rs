@@ -117,30 +117,10 @@ pub struct QueueFile {
 
 impl QueueFile {
     /// Returns a queue of this name without any setting.
+    #[expect(clippy::missing_panics_doc, reason = "a queue needs a name only")]
     pub fn named(name: &str) -> QueueFile {
-        QueueFile {
-            name: Spanned::new(0..0, name.to_owned()),
-            cpus: None,
-            memory: None,
-            gpus: None,
-            calendar: Vec::new(),
-            policy: None,
-            users: Vec::new(),
-            groups: Vec::new(),
-            shadow: None,
-            horizon: None,
-            default_time: None,
-            max_time: None,
-            default_memory: None,
-            strict: None,
-            pause: None,
-            promise_slack: None,
-            no_new_privileges: None,
-            prolog: None,
-            prolog_time: None,
-            epilog: None,
-            epilog_time: None,
-        }
+        let nothing = toml::from_str("name = ''").expect("a queue needs a name only");
+        QueueFile { name: Spanned::new(0..0, name.to_owned()), ..nothing }
     }
 
     /// Returns the first field that only the daemon heeds.
