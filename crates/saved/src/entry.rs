@@ -103,59 +103,23 @@ impl SavedEntry {
 
     /// Moves the last promise, and the planned start if it is the promised one.
     pub fn move_promise(&mut self, start: i64, decided: u64) {
-        (self.promise, self.planned) = self.with_promise_at(start);
         self.decided = decided;
-    }
-
-    /// Returns the promise and the planned start, moved to another start.
-    fn with_promise_at(&self, start: i64) -> (Option<SavedPromise>, Option<i64>) {
-        let Some(promise) = self.promise else { return (None, self.planned) };
-        let planned = self.planned.map(|at| if at == promise.best { start } else { at });
-        (Some(promise.moved(start)), planned)
+        let Some(promise) = self.promise else { return };
+        self.planned = self.planned.map(|at| if at == promise.best { start } else { at });
+        self.promise = Some(promise.moved(start));
     }
 
     /// Returns whether `new` differs in an earlier promise only.
     pub fn differs_in_earlier_promise(&self, new: &SavedEntry) -> bool {
-        let (Some((before, _)), Some((start, _))) = (self.last_promise(), new.last_promise()) else {
+        let (Some((before, _)), Some((start, decided))) = (self.last_promise(), new.last_promise()) else {
             return false;
         };
-        start < before
-            && self.with_promise_at(start) == (new.promise, new.planned)
-            && self.rest() == new.rest()
-    }
-
-    /// Returns all parts but the promise, the planned start and the decision on them.
-    fn rest(&self) -> impl PartialEq {
-        // Every field is named, so that a new one is not forgotten.
-        let SavedEntry {
-            request,
-            admitted,
-            state,
-            prediction,
-            promise: _,
-            planned: _,
-            planned_on,
-            decided: _,
-            policy_state,
-            done,
-            done_at,
-            working,
-            opportunistic,
-            slots,
-        } = self;
-        (
-            request,
-            admitted,
-            state,
-            prediction,
-            planned_on,
-            policy_state,
-            done,
-            done_at,
-            working,
-            opportunistic,
-            slots,
-        )
+        let moved = || {
+            let mut moved = self.clone();
+            moved.move_promise(start, decided);
+            moved
+        };
+        start < before && moved() == *new
     }
 
     /// Returns the entry.
