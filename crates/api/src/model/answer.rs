@@ -130,7 +130,7 @@ pub enum ProblemCode {
 }
 
 /// The state of the daemon.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 pub struct Status {
     /// The version of the daemon.
     pub version: String,

@@ -225,17 +225,11 @@ impl Snapshot {
             state: self.info.state.clone(),
             configuration: self.info.configuration.clone(),
             configuration_problem: self.configuration_problem.clone(),
-            reading: None,
-            mailer: None,
             draining: self.values.is_draining(),
             cpus: self.setup.cpus.len() as u64,
-            shared_cpus: vec![],
             damage: self.unreadable_jobs(),
-            checking: false,
             adopted: self.adopted(now),
             set_aside: self.set_aside_jobs(),
-            launcher: vec![],
-            pressure: None,
             queues: self.queues.iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.info.unenforced.clone(),
             promises: counts.given,
@@ -248,7 +242,7 @@ impl Snapshot {
             earlier: counts.earlier,
             broken: counts.broken,
             missed: self.values.promises.missed(now),
-            forecasts: None,
+            ..Status::default()
         }
     }
 }
