@@ -171,22 +171,8 @@ impl Server {
     fn reply(&self, request: Request, mut fds: Vec<OwnedFd>) -> (Reply, Vec<OwnedFd>) {
         let reply = match request {
             Request::Begin(_) => Reply::Refused("the executor has begun".to_owned()),
-            Request::Seal(submission) => match fds.pop() {
-                Some(connection) => match self.seal(&connection, &submission) {
-                    Ok(credential) => Reply::Sealed(credential),
-                    Err(SealError::Refused(problem)) => Reply::Refused(problem),
-                    Err(SealError::Unavailable(problem)) => Reply::Failed(problem),
-                },
-                None => Reply::Refused("there is no connection".to_owned()),
-            },
-            Request::Reseal(request) => match fds.pop() {
-                Some(connection) => match self.reseal(&connection, &request) {
-                    Ok(credential) => Reply::Sealed(credential),
-                    Err(SealError::Refused(problem)) => Reply::Refused(problem),
-                    Err(SealError::Unavailable(problem)) => Reply::Failed(problem),
-                },
-                None => Reply::Refused("there is no connection".to_owned()),
-            },
+            Request::Seal(submission) => sealed(fds.pop(), |connection| self.seal(connection, &submission)),
+            Request::Reseal(request) => sealed(fds.pop(), |connection| self.reseal(connection, &request)),
             Request::Launch(request) => match self.launch(&request) {
                 Ok(shim) => return alive(shim),
                 Err(failure) => {
@@ -342,6 +328,16 @@ impl Server {
 
 fn done(result: io::Result<()>) -> Reply {
     result.map_or_else(|error| Reply::Failed(error.to_string()), |()| Reply::Done)
+}
+
+/// Returns the reply with the credential that `seal` makes for the client of a connection.
+fn sealed(connection: Option<OwnedFd>, seal: impl FnOnce(&OwnedFd) -> Result<String, SealError>) -> Reply {
+    match connection.map(|connection| seal(&connection)) {
+        Some(Ok(credential)) => Reply::Sealed(credential),
+        Some(Err(SealError::Refused(problem))) => Reply::Refused(problem),
+        Some(Err(SealError::Unavailable(problem))) => Reply::Failed(problem),
+        None => Reply::Refused("there is no connection".to_owned()),
+    }
 }
 
 fn alive(shim: Shim) -> (Reply, Vec<OwnedFd>) {

@@ -294,9 +294,7 @@ impl EngineHandle {
             }
             Ok(reply)
         };
-        tokio::task::spawn_blocking(answer).await.unwrap_or_else(|error| {
-            Err(Problem::new(ProblemCode::Internal, format!("the request could not be answered: {error}")))
-        })
+        on_a_thread(answer).await
     }
 }
 
