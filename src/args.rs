@@ -104,14 +104,14 @@ impl Command {
         }
     }
 
-    /// Returns whether it is a request to a daemon with JSON output.
-    pub(crate) fn asks_daemon_for_json(&self) -> bool {
+    /// Returns whether it is a request to a daemon, if it has JSON output.
+    pub(crate) fn asks_daemon(&self) -> bool {
         match self {
-            Command::WaitOf(args) => args.json && args.daemon.is_some(),
+            Command::WaitOf(args) => args.daemon.is_some(),
             #[cfg(feature = "daemon")]
-            Command::OfDaemon(command) => command.asks_for_json(),
+            Command::OfDaemon(command) => command.asks(),
             #[cfg(feature = "page")]
-            Command::Top(args) => args.json,
+            Command::Top(_) => true,
             _ => false,
         }
     }

@@ -1,5 +1,7 @@
 //! The parts of the program that a build may leave out.
 
+use crate::help;
+
 /// A part of the program: a feature of the package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
@@ -7,62 +9,19 @@ pub(crate) struct Feature {
     pub(crate) name: &'static str,
     /// Whether this build has it.
     is_built: bool,
-    /// The commands that need it, without hidden ones.
-    pub(crate) commands: &'static [&'static str],
 }
 
 /// The daemon, and the commands that talk to it.
-pub(crate) const DAEMON: Feature = Feature {
-    name: "daemon",
-    is_built: cfg!(feature = "daemon"),
-    commands: &[
-        "alloc",
-        "attach",
-        "backup",
-        "cancel",
-        "daemon",
-        "drain",
-        "events",
-        "export",
-        "extend",
-        "hold",
-        "hook",
-        "limits",
-        "logs",
-        "metrics",
-        "modify",
-        "pause",
-        "pools",
-        "queue",
-        "release",
-        "reload",
-        "replay",
-        "requeue",
-        "reservation",
-        "resume",
-        "run",
-        "shadow",
-        "show",
-        "signal",
-        "status",
-        "stop",
-        "submit",
-        "usage",
-        "wait",
-    ],
-};
+pub(crate) const DAEMON: Feature = Feature { name: "daemon", is_built: cfg!(feature = "daemon") };
 
 /// The live page and the terminal.
-pub(crate) const PAGE: Feature =
-    Feature { name: "page", is_built: cfg!(feature = "page"), commands: &["top", "ui"] };
+pub(crate) const PAGE: Feature = Feature { name: "page", is_built: cfg!(feature = "page") };
 
 /// Slurm clusters.
-pub(crate) const SLURM: Feature =
-    Feature { name: "slurm", is_built: cfg!(feature = "slurm"), commands: &["slurm"] };
+pub(crate) const SLURM: Feature = Feature { name: "slurm", is_built: cfg!(feature = "slurm") };
 
 /// The paper whose runs are real processes.
-pub(crate) const MEASURED: Feature =
-    Feature { name: "measured", is_built: cfg!(feature = "measured"), commands: &[] };
+pub(crate) const MEASURED: Feature = Feature { name: "measured", is_built: cfg!(feature = "measured") };
 
 /// All parts that a build may leave out.
 pub(crate) const ALL: [Feature; 4] = [DAEMON, PAGE, SLURM, MEASURED];
@@ -89,7 +48,8 @@ impl Feature {
 
 /// Returns the part that a command is in, if the build has not got it.
 pub(crate) fn of_command(name: &str) -> Option<Feature> {
-    ALL.into_iter().find(|feature| !feature.is_built && feature.commands.contains(&name))
+    let part = help::part_of(name)?;
+    ALL.into_iter().find(|feature| !feature.is_built && feature.name == part)
 }
 
 #[cfg(test)]
@@ -99,37 +59,19 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    /// Each command is in the list of its part, if the part is built, and no other command is.
+    /// Each command has a part, and a build has the commands of its parts.
     #[test]
     fn the_commands_of_a_part_are_there_if_it_is_built() {
         let command = Cli::command();
         let there: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        for feature in ALL {
-            for name in feature.commands {
-                assert_eq!(there.contains(name), feature.is_built, "{name}");
-            }
+        for name in help::EXAMPLES.lines().filter_map(|line| line.split(' ').nth(1)) {
+            let Some(part) = help::part_of(name) else { continue };
+            let is_built = ALL.iter().find(|feature| feature.name == part).is_none_or(|of| of.is_built);
+            assert_eq!(there.contains(&name), is_built, "{name}");
         }
-        let listed = |name: &str| ALL.iter().any(|feature| feature.commands.contains(&name));
-        let simulator = [
-            "simulate",
-            "compare",
-            "wait-of",
-            "forecast",
-            "what-if",
-            "explain",
-            "matrix",
-            "policies",
-            "workload",
-            "experiment",
-            "reproduce",
-            "report",
-            "completions",
-            "man",
-            "help",
-        ];
         let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
         for name in shown.map(clap::Command::get_name) {
-            assert!(listed(name) || simulator.contains(&name), "{name} is in no part");
+            assert!(help::part_of(name).is_some(), "{name} is in no part");
         }
     }
 }

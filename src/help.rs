@@ -23,8 +23,9 @@ const START: [(&str, &str); 3] = [
     ("daemon", "miserly daemon --init        a configuration for this machine"),
 ];
 
-/// An example of each command, a line each. A command without one has that of the first command below it.
-const EXAMPLES: &str = include_str!("examples.txt");
+/// An example of each command, a line each, below the name of the part of the program that has the command. A command without
+/// one has that of the first command below it.
+pub(crate) const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Returns the command line with its help: the commands in groups, and an example for each command.
 pub(crate) fn command_line() -> Command {
@@ -68,10 +69,19 @@ fn with_examples(mut command: Command, path: &str) -> Command {
 }
 
 fn example(path: &str) -> Option<&'static str> {
-    let start = format!("miserly {path}");
-    EXAMPLES
-        .lines()
-        .find(|line| line.strip_prefix(&start).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+    EXAMPLES.lines().find(|line| is_of(path, line))
+}
+
+/// Returns whether a line is the example of a command, or of one below it.
+fn is_of(path: &str, line: &str) -> bool {
+    let rest = line.strip_prefix("miserly ").and_then(|line| line.strip_prefix(path));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// Returns the part of the program that has a command, also if this build has not got it.
+pub(crate) fn part_of(command: &str) -> Option<&'static str> {
+    let at = EXAMPLES.lines().position(|line| is_of(command, line))?;
+    EXAMPLES.lines().take(at).filter_map(|line| line.strip_prefix("# ")).last()
 }
 
 /// Returns the help with the commands in groups.

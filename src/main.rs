@@ -30,7 +30,7 @@ mod reference;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::colour::ColourArg;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     if let Some(folder) = shim_folder() {
         return miserly_launch::shim::run(&folder);
     }
-    let cli = parsed().unwrap_or_else(|error| hints::with_hints(error).exit());
+    let (cli, json) = parsed().unwrap_or_else(|error| hints::with_hints(error).exit());
     cli.color.apply();
     if !cli.command.handles_signals() {
         clean_up_on_interrupt();
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            failure::print_failure(cli.command.asks_daemon_for_json(), None, &error);
+            failure::print_failure(json && cli.command.asks_daemon(), None, &error);
             failure::exit_code(&error)
         }
     }
@@ -68,18 +68,27 @@ fn shim_folder() -> Option<std::path::PathBuf> {
     is_shim.then(|| folder.into())
 }
 
-/// Parses the command line. Its errors and its help have colours as `--color` has it.
-fn parsed() -> Result<Cli, clap::Error> {
+/// Parses the command line. Returns it, and whether it requests JSON. Its errors and its help have colours as `--color` has it.
+fn parsed() -> Result<(Cli, bool), clap::Error> {
     let colour = ColourArg::on_command_line(std::env::args_os().skip(1));
     let parse = |command: clap::Command| {
         let mut command = command.color(colour.of_clap());
-        Cli::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
-            .map_err(|error| error.format(&mut command))
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        Ok((cli, has_json(&matches)))
     };
     // Only a help that is shown is made.
     match parse(Cli::command()) {
         Err(error) if help::is_help(&error) => parse(help::command_line()),
         parsed => parsed,
+    }
+}
+
+/// Returns whether the innermost command has the option `--json`.
+fn has_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, inner)) => has_json(inner),
+        None => matches!(matches.try_get_one::<bool>("json"), Ok(Some(true))),
     }
 }
 

@@ -349,32 +349,9 @@ impl DaemonCommand {
         )
     }
 
-    /// Returns whether it is a request to the daemon with JSON output.
-    pub(crate) fn asks_for_json(&self) -> bool {
-        match self {
-            DaemonCommand::Submit(args) => args.json,
-            DaemonCommand::Queue(args) => args.json,
-            DaemonCommand::Usage(args) => args.json,
-            DaemonCommand::Show(ShowArgs { jobs, .. }) => jobs.json,
-            DaemonCommand::Extend(args) => args.json,
-            DaemonCommand::Modify(args) => args.jobs.json,
-            DaemonCommand::Wait(args) | DaemonCommand::Pause(args) | DaemonCommand::Resume(args) => args.json,
-            DaemonCommand::Signal(args) => args.jobs.json,
-            DaemonCommand::Release(args) => args.jobs.json,
-            DaemonCommand::Hold(args) | DaemonCommand::Requeue(args) => args.jobs.json,
-            DaemonCommand::Cancel(args) => args.ask.json,
-            DaemonCommand::Pools(args) | DaemonCommand::Limits(args) | DaemonCommand::Status(args) => {
-                args.json
-            }
-            DaemonCommand::Drain(args) => args.ask.json,
-            DaemonCommand::Reservation(args) => match &args.command {
-                ReservationCommand::Add(args) => args.ask.json,
-                ReservationCommand::List(args) => args.json,
-                ReservationCommand::Remove(args) => args.ask.json,
-            },
-            DaemonCommand::Events(args) => args.ask.json,
-            _ => false,
-        }
+    /// Returns whether it is a request to the daemon, if it has JSON output.
+    pub(crate) fn asks(&self) -> bool {
+        !matches!(self, DaemonCommand::Daemon(_) | DaemonCommand::Shadow(_) | DaemonCommand::Replay(_))
     }
 }
 
