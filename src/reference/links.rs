@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use super::markdown::anchor;
 use super::{generated, of_project};
 
 /// The documents outside docs.
@@ -48,12 +49,6 @@ impl Document {
         }
         document
     }
-}
-
-/// Returns the anchor of a heading.
-fn anchor(heading: &str) -> String {
-    let kept = |letter: &char| letter.is_alphanumeric() || "-_ ".contains(*letter);
-    heading.chars().filter(kept).collect::<String>().to_lowercase().replace(' ', "-")
 }
 
 fn links_of_html(html: &str) -> Vec<String> {
