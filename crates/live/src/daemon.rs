@@ -9,7 +9,7 @@ use std::time::Duration;
 use miserly_api::model::{SharedCpus, number_ranges};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, StoredJobs,
+    AccountNames, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, StoredJobs,
 };
 use miserly_launch::{BootId, BootTime};
 use miserly_machine_file::monday;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::claim::{Claim, rival};
-use crate::clock::{BootClock, EarlierBoots, Wall};
+use crate::clock::{BootClock, MachineClocks, Wall};
 use crate::config::{Configuration, online_cpus};
 use crate::engine_handle::{EngineHandle, Sealer};
 use crate::events::Events;
@@ -298,23 +298,6 @@ async fn wait_for_room(
     }
 }
 
-/// Returns the clock of a state, which continues from the stored mark.
-///
-/// The offset of an earlier boot is stored before the next mark replaces it.
-fn clock_of(store: &mut Store, wall: Wall) -> Result<BootClock, DaemonError> {
-    let boot = BootId::current().map_err(system("cannot read the boot's name"))?;
-    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
-    let Some(mark) = mark else { return Ok(BootClock::start(boot, wall)) };
-    let stored = EarlierBoots::read(store);
-    let clock = BootClock::resume(&mark, stored.clone(), boot, wall);
-    if *clock.earlier_boots() != stored
-        && let Err(error) = clock.earlier_boots().write(store)
-    {
-        tracing::warn!("the clocks of earlier boots are not kept: {error}");
-    }
-    Ok(clock)
-}
-
 /// Returns the engine, with the present state of its jobs.
 async fn engine(
     options: &Options,
@@ -324,10 +307,12 @@ async fn engine(
     metrics: &Metrics,
     signals: &mut Signals,
 ) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
-    let clock = clock_of(&mut store, options.wall)?;
+    let boot = BootId::current().map_err(system("cannot read the boot's name"))?;
+    let clock =
+        BootClock::of_state(&mut store, boot, MachineClocks(options.wall)).map_err(EngineError::from)?;
     let LauncherParts { executor, groups, notes } = launcher;
     let runs_as_users = executor.client().is_some();
-    let mut processes = Processes::new(executor, clock.clone(), reports, notes, groups.clone())
+    let processes = Processes::new(executor, clock.clone(), reports, notes, groups.clone())
         .map_err(system("cannot start the threads of the launcher"))?;
     let confinement = processes.confinement_start();
     let attempted = recover::bring_up_to_date(&mut store, &options.configuration.state)?;

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use miserly_api::model::{LostBy, Phase, PromiseChangeReason};
 use miserly_core::{State, Time};
-use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Record, Run};
+use miserly_engine::{JobRow, JobState, JournalBatch, JournalLine, Record, Run};
 use miserly_launch::StartRecord;
+use miserly_launcher::EarlierBoots;
 use rustix::process::geteuid;
 
-use crate::clock::EarlierBoots;
 use crate::store::{Recovery, Store, StoreError, ended_folders};
 
 /// The number of lines among which the last one with a wall time is.
@@ -81,7 +81,7 @@ fn count_promises_anew(store: &Store, batch: &mut JournalBatch) {
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
-    let boots = boots(store);
+    let boots = EarlierBoots::with_last(|key| store.meta(key));
     let mut batch = JournalBatch::default();
     batch.lines.extend(recovered_line(store)?);
     for row in store.live_jobs()? {
@@ -134,7 +134,7 @@ pub(crate) fn bring_up_to_date(store: &mut Store, folder: &Path) -> Result<i64, 
     if attempts.is_empty() {
         return Ok(highest);
     }
-    let boots = boots(store);
+    let boots = EarlierBoots::with_last(|key| store.meta(key));
     let mut batch = JournalBatch::default();
     for row in store.live_jobs()? {
         let Some(last) = attempts.get(&row.number) else { continue };
@@ -147,13 +147,6 @@ pub(crate) fn bring_up_to_date(store: &mut Store, folder: &Path) -> Result<i64, 
     }
     store.commit(&batch)?;
     Ok(highest)
-}
-
-/// Returns the boots with a known clock: the earlier ones, and that of the last mark.
-fn boots(store: &Store) -> EarlierBoots {
-    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
-    let earlier = EarlierBoots::read(store);
-    mark.map_or(earlier.clone(), |mark| earlier.with(&mark))
 }
 
 /// Queues a job as if it had just been submitted, since its ledger entry is outdated.

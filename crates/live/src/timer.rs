@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use miserly_core::Time;
-use miserly_launch::BootTime;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -44,7 +43,7 @@ impl Timer {
 
     async fn wait_once(&mut self, clock: &BootClock, until: Option<Time>) -> io::Result<()> {
         // An instant of 0 would disarm the timer.
-        let micros = until.map_or(0, |at| BootTime(clock.boot_time(at)).timer().max(1));
+        let micros = until.map_or(0, |at| clock.boot_time(at).timer().max(1));
         let value = Timespec { tv_sec: micros / 1_000_000, tv_nsec: micros % 1_000_000 * 1000 };
         let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec)?;

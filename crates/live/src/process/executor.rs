@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use miserly_engine::Attempt;
-use miserly_executor::{AttemptId, Attempts, Client, FindFailure, LaunchFailure, LaunchRequest};
+use miserly_executor::{Attempts, Client, FindFailure, LaunchFailure, LaunchRequest};
 use miserly_launch::{BootTime, FoundAttempt, KillResult, Shim};
+use miserly_launcher::id;
 
 use super::retire;
 
@@ -138,9 +139,4 @@ impl Executor {
             Executor::Separate(client) => Some(client),
         }
     }
-}
-
-/// Returns the numbers of an attempt for the executor.
-pub(super) fn id(attempt: Attempt) -> AttemptId {
-    AttemptId { job: attempt.job, nth: attempt.nth }
 }

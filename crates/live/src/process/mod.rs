@@ -1,17 +1,11 @@
 //! The `process` launcher: it runs jobs with the rights of the daemon's user, or through the executor with those of their
 //! users.
 //!
-//! One thread supervises all attempts in an event loop (`shim_loop`). A few other threads do what
-//! waits: launches, looks at attempts, kills (`tasks`). Nothing is polled. The shims do not need
+//! The decisions are those of [`miserly_launcher`]. One thread supervises all attempts in an event loop (`shim_loop`). A few
+//! other threads do what waits: launches, looks at attempts, kills (`pool`). Nothing is polled. The shims do not need
 //! these threads, so all of them can vanish at any time.
 
 mod shim_loop;
-
-mod attempt;
-
-mod supervise;
-
-mod start_watch;
 
 mod partition_watch;
 
@@ -21,31 +15,15 @@ mod confiner;
 
 mod memory_guard;
 
-mod parking;
-
-mod desired;
-
-mod force;
-
-mod backoff;
-
-mod tasks;
-
 mod pool;
 
 mod poller;
-
-mod queue_programs;
-
-mod take_up;
 
 mod message;
 
 mod notes;
 
 mod slots;
-
-mod convert;
 
 mod executor;
 
@@ -55,10 +33,6 @@ mod files;
 
 mod retire;
 
-mod sweep;
-
-mod check;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,19 +40,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use miserly_api::model::{Problem, Submission};
 use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
 use miserly_core::Span;
-use miserly_engine::{self as engine, Action, Attempt, Input, SlotSchedule};
+use miserly_engine::{self as engine, Absence, Action, Adoption, Attempt, Input, SlotSchedule};
+pub use miserly_launcher::UnknownAttempts;
+pub(crate) use miserly_launcher::check;
+use miserly_launcher::{AttemptMessage, Begin, duration, sweep, take_up};
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::attempt::Begin;
-pub(crate) use self::check::check;
 use self::confiner::Confiner;
 pub use self::executor::Executor;
-use self::home::Home;
+use self::home::{ConnectedShim, Home};
 pub use self::job_groups::JobGroups;
-use self::message::{AttemptHandle, AttemptMessage, LoopHandle, LoopMessage};
+use self::message::{AttemptHandle, LoopHandle, Message};
 pub use self::notes::LauncherNotes;
 use self::slots::{RotationUpdate, Rotator};
-pub use self::sweep::UnknownAttempts;
 use crate::clock::BootClock;
 
 /// The launcher of processes. Each attempt has a folder of its own.
@@ -129,8 +103,8 @@ impl Processes {
             None
         };
         let (guard, messages) = memory_guard::channel();
-        let home = Home { executor, clock, groups, guard, notes: notes.clone() };
-        let shims = shim_loop::start(home.clone(), reports, notes.clone())?;
+        let home = Home { executor, clock, groups, notes: notes.clone() };
+        let shims = shim_loop::start(home.clone(), guard, reports)?;
         memory_guard::start(home.groups.clone(), shims.clone(), notes, messages)?;
         Ok(Processes { home, shims, fresh: BTreeSet::new(), rotators: BTreeMap::new(), confiner })
     }
@@ -140,8 +114,27 @@ impl Processes {
         ConfinementStart(self.confiner.clone())
     }
 
-    fn supervise(&self, attempt: Attempt, begin: Begin) {
-        self.shims.send(LoopMessage::Begin(attempt, begin));
+    /// Takes over the attempts of an earlier daemon, as [`take_up`] does.
+    pub fn take_up(&self, attempts: &[Attempt]) -> Absence {
+        take_up(&self.home, attempts, |attempt, begin| self.supervise(attempt, begin))
+    }
+
+    /// Settles the attempts that have a folder and are not in `known`, as [`sweep`] does.
+    ///
+    /// # Errors
+    /// If the folders cannot be listed.
+    pub fn sweep(
+        &self,
+        known: &[Attempt],
+        unreadable: &BTreeSet<i64>,
+        unknown: UnknownAttempts,
+    ) -> io::Result<Vec<Adoption>> {
+        let supervise = |attempt, begin| self.supervise(attempt, begin);
+        sweep(&self.home, known, unreadable, unknown, supervise)
+    }
+
+    fn supervise(&self, attempt: Attempt, begin: Begin<ConnectedShim>) {
+        self.shims.send(Message::Begin(attempt, begin));
     }
 
     fn handle(&self, attempt: Attempt) -> AttemptHandle {
@@ -151,7 +144,7 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        self.shims.send(LoopMessage::End);
+        self.shims.end();
     }
 }
 
@@ -173,12 +166,12 @@ impl engine::Launcher for Processes {
             }
             self.supervise(attempt, Begin::Launch(launch));
         } else {
-            self.shims.send(LoopMessage::To(attempt, AttemptMessage::Do(action)));
+            self.shims.send(Message::To(attempt, AttemptMessage::Do(action)));
         }
     }
 
     fn hold_launches(&mut self, time: Span) {
-        self.shims.send(LoopMessage::HoldLaunches(convert::duration(time)));
+        self.shims.send(Message::HoldLaunches(duration(time)));
     }
 
     fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>) {
@@ -223,6 +216,7 @@ mod tests {
     use miserly_executor::{Attempts, Program, Rules};
 
     use super::*;
+    use crate::clock::MachineClocks;
 
     #[test]
     fn a_queue_whose_jobs_take_turns_no_more_has_no_thread_for_them() {
@@ -230,7 +224,7 @@ mod tests {
         let [folder, exe, socket] = ["attempts", "exe", "socket"].map(PathBuf::from);
         let (shim, groups) = (Program::own(&exe), miserly_executor::JobGroups::none());
         let executor = Executor::Own(Attempts { folder, shim, socket, groups, rules: Rules::default() });
-        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), MachineClocks(jiff::Timestamp::now));
         let groups = JobGroups::default();
         let mut processes =
             Processes::new(executor, clock, reports, LauncherNotes::default(), groups).unwrap();

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
 
-use super::super::convert;
+use crate::convert;
 
 /// The rotation of the used slots, in the order of their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Rotation {
+pub struct Rotation {
     schedule: SlotSchedule,
     /// The current slot, as long as it is used.
     present: u32,
@@ -22,20 +22,22 @@ pub(super) struct Rotation {
 
 /// A context switch: attempts to stop, and attempts that continue when those have stopped.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Switch {
-    pub(super) stop: Vec<Attempt>,
-    pub(super) resume: Vec<Attempt>,
+pub struct Switch {
+    /// The attempts to stop.
+    pub stop: Vec<Attempt>,
+    /// The attempts that continue then.
+    pub resume: Vec<Attempt>,
 }
 
 impl Rotation {
     /// Returns the instant of the next context switch.
-    pub(super) fn ends(&self) -> Option<BootTime> {
+    pub fn ends(&self) -> Option<BootTime> {
         self.ends
     }
 
     /// Replaces the schedule. The `fresh` attempts began stopped. The current slot keeps its turn
     /// if it is still used.
-    pub(super) fn replace(&mut self, schedule: SlotSchedule, fresh: &BTreeSet<Attempt>) -> Switch {
+    pub fn replace(&mut self, schedule: SlotSchedule, fresh: &BTreeSet<Attempt>) -> Switch {
         self.schedule = schedule;
         let slots = &self.schedule.slots;
         self.runs.retain(|attempt, _| slots.values().any(|slot| slot.contains(attempt)));
@@ -45,11 +47,11 @@ impl Rotation {
         if slots.len() <= 1 {
             self.ends = None;
         }
-        if slots.contains_key(&self.present) { self.switch() } else { self.next() }
+        if slots.contains_key(&self.present) { self.switch() } else { self.advance() }
     }
 
     /// Switches to the next slot.
-    pub(super) fn next(&mut self) -> Switch {
+    pub fn advance(&mut self) -> Switch {
         let slots = &self.schedule.slots;
         let mut after = slots.range(self.present.saturating_add(1)..).chain(slots);
         self.present = after.next().map_or(0, |(slot, _)| *slot);
@@ -58,7 +60,7 @@ impl Rotation {
     }
 
     /// Starts the turn of the current slot, if it has just become current.
-    pub(super) fn begun(&mut self, now: BootTime) {
+    pub fn begun(&mut self, now: BootTime) {
         if self.ends.is_none() && self.schedule.slots.len() > 1 {
             self.ends = Some(now.after(convert::duration(self.schedule.quantum)));
         }
@@ -117,11 +119,11 @@ mod tests {
     fn slots_rotate_and_a_job_in_both_continues() {
         let mut rotation = rotation(&[(0, &[1, 2]), (1, &[2, 3]), (4, &[4])]);
         assert_eq!(rotation.ends(), Some(BootTime(10)));
-        assert_eq!(numbers(&rotation.next()), (vec![1], vec![3]));
+        assert_eq!(numbers(&rotation.advance()), (vec![1], vec![3]));
         rotation.begun(BootTime(12));
         assert_eq!(rotation.ends(), Some(BootTime(22)));
-        assert_eq!(numbers(&rotation.next()), (vec![2, 3], vec![4]));
-        assert_eq!(numbers(&rotation.next()), (vec![4], vec![1, 2]));
+        assert_eq!(numbers(&rotation.advance()), (vec![2, 3], vec![4]));
+        assert_eq!(numbers(&rotation.advance()), (vec![4], vec![1, 2]));
     }
 
     #[test]
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn an_unused_slot_leaves_its_turn_to_the_next() {
         let mut rotation = rotation(&[(0, &[1]), (1, &[2]), (2, &[3])]);
-        rotation.next();
+        rotation.advance();
         assert_eq!(replace(&mut rotation, &[(0, &[1, 2]), (2, &[3])]), (vec![2], vec![3]));
         rotation.begun(BootTime(7));
         assert_eq!(rotation.ends(), Some(BootTime(17)));

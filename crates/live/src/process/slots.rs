@@ -4,8 +4,6 @@
 //! writes nothing to disk and calls no policy. All shims get their messages at once. The next slot
 //! continues when the last process of the previous one has stopped. A single slot wakes no thread.
 
-mod rotation;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -15,9 +13,9 @@ use std::time::Duration;
 
 use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
+use miserly_launcher::{AttemptMessage, Rotation, Switch};
 
-use self::rotation::{Rotation, Switch};
-use super::message::{AttemptHandle, AttemptMessage};
+use super::message::AttemptHandle;
 
 /// The longest wait for processes that do not stop. After it the next slot runs beside them.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -68,7 +66,7 @@ fn rotate(updates: &Receiver<RotationUpdate>) {
                 members.take(update.handles);
                 rotation.replace(update.schedule, &update.fresh)
             }
-            Err(RecvTimeoutError::Timeout) => rotation.next(),
+            Err(RecvTimeoutError::Timeout) => rotation.advance(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
         members.apply(&switch);

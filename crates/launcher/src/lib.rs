@@ -1,0 +1,72 @@
+//! The decisions of the daemon's launcher.
+//!
+//! A [`ShimLoop`] supervises all attempts. [`take_up()`] and [`sweep()`] find the attempts of an earlier daemon. Their only ways
+//! to the world are three traits:
+//!
+//! | trait | purpose |
+//! |---|---|
+//! | [`Host`] | clock, files and processes of attempts; calls may wait |
+//! | [`Site`] | what surrounds a [`ShimLoop`]: tasks, watched descriptors, reports; no call waits |
+//! | [`ShimHandle`] | the connection to a shim; no call waits |
+//!
+//! The daemon implements them with threads and descriptors. A simulation implements them on one thread.
+//!
+//! > **Architecture invariant:** this crate has no clock, thread, file, process or descriptor. Between two effects it keeps no
+//! > state that the files of the attempts lack, so its process may die at each call.
+
+mod site;
+
+mod clock;
+
+mod crash_point;
+
+mod message;
+
+mod shim_loop;
+
+mod attempt;
+
+mod supervise;
+
+mod start_watch;
+
+mod parking;
+
+mod desired;
+
+mod force;
+
+mod backoff;
+
+mod tasks;
+
+mod queue_programs;
+
+mod take_up;
+
+mod sweep;
+
+mod outcome;
+
+mod convert;
+
+mod check;
+
+mod rotation;
+
+mod memory;
+
+pub use attempt::Begin;
+pub use check::check;
+pub use clock::{Boot, BootClock, Clocks, EarlierBoots};
+pub use convert::{duration, group_usage, id};
+pub use crash_point::CrashPoint;
+pub use desired::Ack;
+pub use memory::{MemoryDecision, MemoryReading, OpportunisticJob};
+pub use message::{AttemptMessage, LoopMessage};
+pub use rotation::{Rotation, Switch};
+pub use shim_loop::ShimLoop;
+pub use site::{Found, Host, Readiness, ShimHandle, Site, Started};
+pub use sweep::{UnknownAttempts, sweep};
+pub use take_up::take_up;
+pub use tasks::{FailedLaunch, LAUNCHERS, PendingLaunch, Task, TaskResult, run_launch, run_task};
