@@ -53,23 +53,23 @@ const BOOTS: &str = "boots";
 /// The key of the stored value with the last mark.
 const MARK: &str = "clock";
 
-/// Parses the stored value with the last mark.
-fn parse_mark(text: Option<&str>) -> Option<ClockMark> {
-    serde_json::from_str(text?).ok()
+/// Returns the last mark of a state, if it has one.
+fn last_mark(journal: &impl Journal) -> Result<Option<ClockMark>, JournalError> {
+    Ok(journal.value(MARK)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 impl EarlierBoots {
-    /// Returns the boots with a known clock in a state, by its named values: the earlier ones, and that of the last mark.
-    pub fn with_last<'a>(value: impl Fn(&str) -> Option<&'a str>) -> EarlierBoots {
-        let earlier = EarlierBoots::parse(value(BOOTS));
-        match parse_mark(value(MARK)) {
-            Some(mark) => earlier.with(&mark),
-            None => earlier,
-        }
+    /// Returns the boots with a known clock in a state: the earlier ones, and that of the last mark.
+    ///
+    /// # Errors
+    /// If the state cannot be read.
+    pub fn with_last(journal: &impl Journal) -> Result<EarlierBoots, JournalError> {
+        let earlier = EarlierBoots::read(journal)?;
+        Ok(last_mark(journal)?.map_or(earlier.clone(), |mark| earlier.with(&mark)))
     }
 
-    fn parse(text: Option<&str>) -> EarlierBoots {
-        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    fn read(journal: &impl Journal) -> Result<EarlierBoots, JournalError> {
+        Ok(journal.value(BOOTS)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
     }
 
     fn write(&self, journal: &mut impl Journal) -> Result<(), JournalError> {
@@ -140,10 +140,8 @@ impl<C: Clocks> BootClock<C> {
         boot: BootId,
         clocks: C,
     ) -> Result<BootClock<C>, JournalError> {
-        let Some(mark) = parse_mark(journal.value(MARK)?.as_deref()) else {
-            return Ok(BootClock::start(boot, clocks));
-        };
-        let stored = EarlierBoots::parse(journal.value(BOOTS)?.as_deref());
+        let Some(mark) = last_mark(journal)? else { return Ok(BootClock::start(boot, clocks)) };
+        let stored = EarlierBoots::read(journal)?;
         let clock = BootClock::resume(&mark, stored.clone(), boot, clocks);
         if *clock.earlier_boots() != stored
             && let Err(error) = clock.earlier_boots().write(journal)

@@ -1,12 +1,13 @@
 //! The decisions of the daemon's launcher.
 //!
-//! A [`ShimLoop`] supervises all attempts. [`take_up()`] and [`sweep()`] find the attempts of an earlier daemon. Their only ways
-//! to the world are three traits:
+//! A [`ShimLoop`] supervises all attempts. [`start()`] brings a daemon to its first round, with the attempts of an earlier
+//! daemon. Their ways to the world are four traits:
 //!
 //! | trait | purpose |
 //! |---|---|
 //! | [`Host`] | clock, files and processes of attempts; calls may wait |
 //! | [`Site`] | what surrounds a [`ShimLoop`]: tasks, watched descriptors, reports; no call waits |
+//! | [`Supervisor`] | how a start passes attempts to the loop; no call waits |
 //! | [`ShimHandle`] | the connection to a shim; no call waits |
 //!
 //! The daemon implements them with threads and descriptors. A simulation implements them on one thread.
@@ -46,6 +47,10 @@ mod take_up;
 
 mod sweep;
 
+mod start;
+
+mod newer;
+
 mod outcome;
 
 mod convert;
@@ -64,9 +69,10 @@ pub use crash_point::CrashPoint;
 pub use desired::Ack;
 pub use memory::{MemoryDecision, MemoryReading, OpportunisticJob};
 pub use message::{AttemptMessage, LoopMessage};
+pub use newer::{queue_anew, take_over};
 pub use rotation::{Rotation, Switch};
 pub use shim_loop::ShimLoop;
-pub use site::{Found, Host, Readiness, ShimHandle, Site, Started};
-pub use sweep::{UnknownAttempts, sweep};
-pub use take_up::take_up;
+pub use site::{Found, Host, Readiness, ShimHandle, Site, Started, Supervisor};
+pub use start::{StartError, StartOptions, start};
+pub use sweep::UnknownAttempts;
 pub use tasks::{FailedLaunch, LAUNCHERS, PendingLaunch, Task, TaskResult, run_launch, run_task};

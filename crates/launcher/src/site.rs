@@ -12,6 +12,7 @@ use miserly_launch::{
     ShimCommand, StoredInstant,
 };
 
+use crate::attempt::Begin;
 use crate::clock::{BootClock, Clocks};
 use crate::crash_point::CrashPoint;
 use crate::tasks::{PendingLaunch, Task};
@@ -44,6 +45,18 @@ pub trait Host {
     /// # Errors
     /// If the folders cannot be listed.
     fn attempts(&self) -> io::Result<Vec<Attempt>>;
+
+    /// Returns the highest number of a job that has a folder or a kept record of an attempt, or 0.
+    ///
+    /// # Errors
+    /// If the folders cannot be listed.
+    fn highest_job(&self) -> io::Result<i64>;
+
+    /// Returns the recorded start of an attempt, if there is a readable record.
+    fn started(&self, attempt: Attempt) -> Option<StoredInstant>;
+
+    /// Returns the processors that are online, if they are known.
+    fn online_cpus(&self) -> Option<Vec<u32>>;
 
     /// Returns the folder of an attempt, whether it exists or not.
     fn folder(&self, attempt: Attempt) -> PathBuf;
@@ -98,6 +111,13 @@ pub trait Host {
 
     /// Counts a failed prolog or epilog.
     fn count_failure(&self, kind: ProgramKind);
+}
+
+/// What supervises attempts from now on: it passes [`LoopMessage::Begin`](crate::LoopMessage::Begin) to a
+/// [`ShimLoop`](crate::ShimLoop). `T` is the handle of a shim.
+pub trait Supervisor<T> {
+    /// Supervises an attempt. Does not wait.
+    fn supervise(&self, attempt: Attempt, begin: Begin<T>);
 }
 
 /// The surroundings of a [`ShimLoop`](crate::ShimLoop).

@@ -10,7 +10,7 @@ use miserly_executor::FindFailure;
 use miserly_launch::{AttemptSpec, BootTime, REPLY_TIMEOUT, RunMode, ShimCommand, ShimReply};
 
 use crate::attempt::Begin;
-use crate::site::{Found, Host, ShimHandle};
+use crate::site::{Found, Host, ShimHandle, Supervisor};
 use crate::supervise::wake;
 use crate::take_up::PAUSE;
 
@@ -30,21 +30,21 @@ pub enum UnknownAttempts {
 type Window = (Vec<u32>, Option<BootTime>);
 
 /// Settles the attempts that have a folder and are not in `known`. Returns those that are adopted. Each one that runs is passed
-/// to `supervise`.
+/// to the supervisor.
 ///
 /// An attempt of a job in `unreadable` keeps its folder, and is adopted if it runs. Of another
 /// one the folder is removed when it is over.
 ///
 /// # Errors
 /// If the folders cannot be listed.
-pub fn sweep<H: Host>(
+pub(crate) fn sweep<H: Host>(
     host: &H,
+    supervisor: &impl Supervisor<H::Shim>,
     known: &[Attempt],
     unreadable: &BTreeSet<i64>,
     unknown: UnknownAttempts,
-    supervise: impl FnMut(Attempt, Begin<H::Shim>),
 ) -> io::Result<Vec<Adoption>> {
-    let mut sweep = Sweep { host, supervise, unknown, until: host.clock().boot_now().after(LONGEST) };
+    let sweep = Sweep { host, supervisor, unknown, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         adopted.extend(if unreadable.contains(&attempt.job) {
@@ -56,21 +56,21 @@ pub fn sweep<H: Host>(
     Ok(adopted)
 }
 
-struct Sweep<'a, H, F> {
+struct Sweep<'a, H, S> {
     host: &'a H,
-    supervise: F,
+    supervisor: &'a S,
     unknown: UnknownAttempts,
     /// The end of the time for replies.
     until: BootTime,
 }
 
-impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> Sweep<'_, H, F> {
-    fn settle_unknown(&mut self, attempt: Attempt) -> Option<Adoption> {
+impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
+    fn settle_unknown(&self, attempt: Attempt) -> Option<Adoption> {
         let path = self.host.folder(attempt);
         match (self.host.find(attempt, REPLY_TIMEOUT), self.unknown) {
             (Ok(Found::Alive(shim)), UnknownAttempts::End(grace)) => {
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
-                (self.supervise)(attempt, Begin::Unknown(shim, grace));
+                self.supervisor.supervise(attempt, Begin::Unknown(shim, grace));
             }
             (Ok(Found::Alive(_)), UnknownAttempts::Adopt) => return self.adopt(attempt),
             (Ok(_), _) => self.host.retire(attempt),
@@ -83,14 +83,14 @@ impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> Sweep<'_, H, F> {
     }
 
     /// Supervises an attempt without a usable record, if it runs or may run.
-    fn adopt(&mut self, attempt: Attempt) -> Option<Adoption> {
+    fn adopt(&self, attempt: Attempt) -> Option<Adoption> {
         let path = self.host.folder(attempt);
         let spec = self.host.spec(attempt);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
         let window = match self.host.find(attempt, REPLY_TIMEOUT) {
             Ok(Found::Alive(mut shim)) => {
                 let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-                (self.supervise)(attempt, Begin::Alive(shim));
+                self.supervisor.supervise(attempt, Begin::Alive(shim));
                 window
             }
             Err(error @ FindFailure::Final(_)) => {
@@ -98,7 +98,7 @@ impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> Sweep<'_, H, F> {
                 return None;
             }
             Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
-                (self.supervise)(attempt, Begin::Find);
+                self.supervisor.supervise(attempt, Begin::Find);
                 of_spec
             }
             Ok(_) => return None,

@@ -10,7 +10,7 @@ use crate::attempt::Begin;
 use crate::clock::{BootClock, Clocks};
 use crate::outcome::{failed, outcome, used};
 use crate::queue_programs;
-use crate::site::{Found, Host, ShimHandle};
+use crate::site::{Found, Host, ShimHandle, Supervisor};
 use crate::supervise::wake;
 
 /// The time for all attempts together. An attempt that needs longer is taken over later.
@@ -25,26 +25,26 @@ struct Asked<T> {
 }
 
 /// Takes over the attempts of an earlier daemon. Returns those that have ended and those that are in a window. Each living one
-/// is passed to `supervise`.
+/// is passed to the supervisor.
 ///
 /// No attempt waits for another one. An attempt without an answer after some seconds is supervised, and its window is unknown.
-pub fn take_up<H: Host>(
+pub(crate) fn take_up<H: Host>(
     host: &H,
+    supervisor: &impl Supervisor<H::Shim>,
     attempts: &[Attempt],
-    supervise: impl FnMut(Attempt, Begin<H::Shim>),
 ) -> Absence {
-    let mut take_up = TakeUp { host, supervise, absence: Absence::default() };
+    let mut take_up = TakeUp { host, supervisor, absence: Absence::default() };
     take_up.run(attempts);
     take_up.absence
 }
 
-struct TakeUp<'a, H, F> {
+struct TakeUp<'a, H, S> {
     host: &'a H,
-    supervise: F,
+    supervisor: &'a S,
     absence: Absence,
 }
 
-impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> TakeUp<'_, H, F> {
+impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
     fn run(&mut self, attempts: &[Attempt]) {
         let clock = self.host.clock();
         let until = clock.boot_now().after(LONGEST);
@@ -59,11 +59,11 @@ impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> TakeUp<'_, H, F> {
         }
         for attempt in unknown {
             tracing::warn!("job {} cannot be taken up yet", attempt.job);
-            (self.supervise)(attempt, Begin::Find);
+            self.supervisor.supervise(attempt, Begin::Find);
         }
         for Asked { attempt, shim } in asked {
             tracing::warn!("job {}: its shim does not answer yet", attempt.job);
-            (self.supervise)(attempt, Begin::Alive(shim));
+            self.supervisor.supervise(attempt, Begin::Alive(shim));
         }
     }
 
@@ -88,13 +88,13 @@ impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> TakeUp<'_, H, F> {
     }
 
     /// Requests the state of a shim. A stopped one is continued, since it could not answer.
-    fn ask(&mut self, attempt: Attempt, mut shim: H::Shim) -> Option<Asked<H::Shim>> {
+    fn ask(&self, attempt: Attempt, mut shim: H::Shim) -> Option<Asked<H::Shim>> {
         wake(self.host, attempt, &shim);
         if shim.send(&ShimCommand::Status).is_ok() {
             return Some(Asked { attempt, shim });
         }
         // It is ending, or its connection breaks; both are the business of its supervision.
-        (self.supervise)(attempt, Begin::Alive(shim));
+        self.supervisor.supervise(attempt, Begin::Alive(shim));
         None
     }
 
@@ -107,7 +107,7 @@ impl<H: Host, F: FnMut(Attempt, Begin<H::Shim>)> TakeUp<'_, H, F> {
             }
             Err(_) => {}
         }
-        (self.supervise)(one.attempt, Begin::Alive(one.shim));
+        self.supervisor.supervise(one.attempt, Begin::Alive(one.shim));
         None
     }
 }

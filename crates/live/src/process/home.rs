@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -10,17 +10,19 @@ use miserly_engine::{Attempt, Usage};
 use miserly_executor::{FindFailure, LaunchFailure, LaunchRequest};
 use miserly_launch::{
     AttemptEnd, AttemptSpec, CommandError, FoundAttempt, KillResult, ProgramKind, ReplyMessage, Shim,
-    ShimCommand,
+    ShimCommand, StartRecord, StoredInstant,
 };
 use miserly_launcher::{CrashPoint, Found, Host, ShimHandle, Started};
 
 use super::{Executor, JobGroups, LauncherNotes, files};
 use crate::clock::{BootClock, MachineClocks};
+use crate::config::online_cpus;
 use crate::crash_point;
+use crate::recover;
 
 /// The settings that all threads of attempts share.
 #[derive(Clone, Debug)]
-pub(super) struct Home {
+pub(crate) struct Home {
     pub(super) executor: Executor,
     pub(super) clock: BootClock,
     pub(super) groups: JobGroups,
@@ -50,6 +52,20 @@ impl Host for Home {
         }
         attempts.sort_unstable();
         Ok(attempts)
+    }
+
+    fn highest_job(&self) -> io::Result<i64> {
+        let state = self.executor.folder().parent().unwrap_or(Path::new("."));
+        recover::highest_job(state).map_err(io::Error::other)
+    }
+
+    fn started(&self, attempt: Attempt) -> Option<StoredInstant> {
+        let record = fs::read(self.folder(attempt).join("started.json")).ok()?;
+        Some(serde_json::from_slice::<StartRecord>(&record).ok()?.instant())
+    }
+
+    fn online_cpus(&self) -> Option<Vec<u32>> {
+        online_cpus()
     }
 
     fn folder(&self, attempt: Attempt) -> PathBuf {
@@ -122,7 +138,7 @@ fn attempt_of(name: &str) -> Option<Attempt> {
 
 /// A shim of this machine.
 #[derive(Debug)]
-pub(super) struct ConnectedShim(pub(super) Shim);
+pub(crate) struct ConnectedShim(pub(super) Shim);
 
 impl ShimHandle for ConnectedShim {
     fn send(&mut self, command: &ShimCommand) -> Result<u64, CommandError> {

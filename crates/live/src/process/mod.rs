@@ -40,10 +40,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use miserly_api::model::{Problem, Submission};
 use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
 use miserly_core::Span;
-use miserly_engine::{self as engine, Absence, Action, Adoption, Attempt, Input, SlotSchedule};
-pub use miserly_launcher::UnknownAttempts;
+use miserly_engine::{self as engine, Action, Attempt, Input, SlotSchedule};
 pub(crate) use miserly_launcher::check;
-use miserly_launcher::{AttemptMessage, Begin, duration, sweep, take_up};
+use miserly_launcher::{AttemptMessage, Begin, Supervisor, duration};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::confiner::Confiner;
@@ -114,31 +113,19 @@ impl Processes {
         ConfinementStart(self.confiner.clone())
     }
 
-    /// Takes over the attempts of an earlier daemon, as [`take_up`] does.
-    pub fn take_up(&self, attempts: &[Attempt]) -> Absence {
-        take_up(&self.home, attempts, |attempt, begin| self.supervise(attempt, begin))
-    }
-
-    /// Settles the attempts that have a folder and are not in `known`, as [`sweep`] does.
-    ///
-    /// # Errors
-    /// If the folders cannot be listed.
-    pub fn sweep(
-        &self,
-        known: &[Attempt],
-        unreadable: &BTreeSet<i64>,
-        unknown: UnknownAttempts,
-    ) -> io::Result<Vec<Adoption>> {
-        let supervise = |attempt, begin| self.supervise(attempt, begin);
-        sweep(&self.home, known, unreadable, unknown, supervise)
-    }
-
-    fn supervise(&self, attempt: Attempt, begin: Begin<ConnectedShim>) {
-        self.shims.send(Message::Begin(attempt, begin));
+    /// Returns the machine under the launcher.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     fn handle(&self, attempt: Attempt) -> AttemptHandle {
         AttemptHandle::new(attempt, self.shims.clone())
+    }
+}
+
+impl Supervisor<ConnectedShim> for Processes {
+    fn supervise(&self, attempt: Attempt, begin: Begin<ConnectedShim>) {
+        self.shims.send(Message::Begin(attempt, begin));
     }
 }
 
