@@ -76,3 +76,6 @@ pub use site::{Found, Host, Readiness, ShimHandle, Site, Started, Supervisor};
 pub use start::{StartError, StartOptions, start};
 pub use sweep::UnknownAttempts;
 pub use tasks::{FailedLaunch, LAUNCHERS, PendingLaunch, Task, TaskResult, run_launch, run_task};
+
+#[cfg(test)]
+mod tests;
