@@ -21,6 +21,16 @@ pub enum LoopMessage<T> {
     HoldLaunches(Duration),
 }
 
+impl<T> LoopMessage<T> {
+    /// Returns the message that carries out an action of the engine.
+    pub fn act(attempt: Attempt, action: Action) -> LoopMessage<T> {
+        match action {
+            Action::Launch(launch) => LoopMessage::Begin(attempt, Begin::Launch(launch)),
+            action => LoopMessage::To(attempt, AttemptMessage::Do(action)),
+        }
+    }
+}
+
 /// A message to one attempt.
 #[derive(Debug)]
 pub enum AttemptMessage {

@@ -42,7 +42,7 @@ use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
 use miserly_core::Span;
 use miserly_engine::{self as engine, Action, Attempt, Input, SlotSchedule};
 pub(crate) use miserly_launcher::check;
-use miserly_launcher::{AttemptMessage, Begin, Supervisor, duration};
+use miserly_launcher::{Begin, Supervisor, duration};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::confiner::Confiner;
@@ -141,20 +141,15 @@ impl engine::Launcher for Processes {
     }
 
     fn act(&mut self, attempt: Attempt, action: Action) {
-        if matches!(action, Action::Forget) {
-            self.fresh.remove(&attempt);
+        match &action {
+            Action::Launch(launch) if launch.limit.is_some() => drop(self.fresh.insert(attempt)),
+            Action::Forget => drop(self.fresh.remove(&attempt)),
+            _ => {}
         }
         if let Some(confiner) = &self.confiner {
             lock(confiner).note(attempt, &action);
         }
-        if let Action::Launch(launch) = action {
-            if launch.limit.is_some() {
-                self.fresh.insert(attempt);
-            }
-            self.supervise(attempt, Begin::Launch(launch));
-        } else {
-            self.shims.send(Message::To(attempt, AttemptMessage::Do(action)));
-        }
+        self.shims.send(Message::act(attempt, action));
     }
 
     fn hold_launches(&mut self, time: Span) {
