@@ -70,7 +70,7 @@ pub use desired::Ack;
 pub use memory::{MemoryDecision, MemoryReading, OpportunisticJob};
 pub use message::{AttemptMessage, LoopMessage};
 pub use newer::{queue_anew, take_over};
-pub use rotation::{Rotation, Switch};
+pub use rotation::{Rotation, STOP_PATIENCE, Switch};
 pub use shim_loop::ShimLoop;
 pub use site::{Found, Host, Readiness, ShimHandle, Site, Started, Supervisor};
 pub use start::{StartError, StartOptions, start};

@@ -2,11 +2,18 @@
 //! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
 
 use crate::convert;
+use crate::message::AttemptMessage;
+
+/// The longest wait for processes that do not stop. After it the next slot runs beside them.
+pub const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The rotation of the used slots, in the order of their numbers.
 #[derive(Debug, Default)]
@@ -18,6 +25,8 @@ pub struct Rotation {
     ends: Option<BootTime>,
     /// Whether each attempt runs, by the last message to it. That of other attempts is unknown.
     runs: BTreeMap<Attempt, bool>,
+    /// Pending stop acknowledgements, by attempt.
+    stops: BTreeMap<Attempt, Weak<Sender<()>>>,
 }
 
 /// A context switch: attempts to stop, and attempts that continue when those have stopped.
@@ -40,7 +49,9 @@ impl Rotation {
     pub fn replace(&mut self, schedule: SlotSchedule, fresh: &BTreeSet<Attempt>) -> Switch {
         self.schedule = schedule;
         let slots = &self.schedule.slots;
-        self.runs.retain(|attempt, _| slots.values().any(|slot| slot.contains(attempt)));
+        let is_member = |attempt: &Attempt| slots.values().any(|slot| slot.contains(attempt));
+        self.runs.retain(|attempt, _| is_member(attempt));
+        self.stops.retain(|attempt, _| is_member(attempt));
         for attempt in slots.values().flatten().filter(|attempt| fresh.contains(attempt)) {
             self.runs.entry(*attempt).or_insert(false);
         }
@@ -57,6 +68,27 @@ impl Rotation {
         self.present = after.next().map_or(0, |(slot, _)| *slot);
         self.ends = None;
         self.switch()
+    }
+
+    /// Returns the messages that stop attempts for a context switch, and a receiver that is disconnected when they have obeyed.
+    ///
+    /// It does not wait for an attempt with an unacknowledged earlier stop: its launch is being repeated, or its processes do
+    /// not stop.
+    pub fn stop(&mut self, switch: &Switch) -> (Vec<(Attempt, AttemptMessage)>, Receiver<()>) {
+        let (ack, stopped) = mpsc::channel();
+        let mut message = |attempt: &Attempt| {
+            let ack = self.has_stopped(*attempt).then(|| Arc::new(ack.clone()));
+            if let Some(ack) = &ack {
+                self.stops.insert(*attempt, Arc::downgrade(ack));
+            }
+            (*attempt, AttemptMessage::SetTurn { runs: false, ack })
+        };
+        (switch.stop.iter().map(&mut message).collect(), stopped)
+    }
+
+    /// Returns whether the last stop of an attempt is acknowledged.
+    fn has_stopped(&self, attempt: Attempt) -> bool {
+        self.stops.get(&attempt).is_none_or(|held| held.strong_count() == 0)
     }
 
     /// Starts the turn of the current slot, if it has just become current.
@@ -162,6 +194,23 @@ mod tests {
         let mut rotation = Rotation::default();
         let switch = rotation.replace(turns(&[(0, &[1]), (1, &[2])]), &BTreeSet::new());
         assert_eq!(numbers(&switch), (vec![2], vec![1]));
+    }
+
+    #[test]
+    fn an_attempt_without_an_acknowledgement_is_waited_for_once() {
+        use mpsc::TryRecvError::{Disconnected, Empty};
+        let mut rotation = Rotation::default();
+        let switch = Switch { stop: vec![job(1)], resume: vec![] };
+        let (first, stopped) = rotation.stop(&switch);
+        assert_eq!(stopped.try_recv(), Err(Empty));
+        for _ in 0..2 {
+            let (messages, stopped) = rotation.stop(&switch);
+            assert_eq!((messages.len(), stopped.try_recv()), (1, Err(Disconnected)));
+        }
+        drop(first);
+        assert_eq!(stopped.try_recv(), Err(Disconnected));
+        let (_again, stopped) = rotation.stop(&switch);
+        assert_eq!(stopped.try_recv(), Err(Empty));
     }
 
     #[test]

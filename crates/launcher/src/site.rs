@@ -123,7 +123,7 @@ pub trait Supervisor<T> {
 /// The surroundings of a [`ShimLoop`](crate::ShimLoop).
 ///
 /// # Contract
-/// No method waits. A shim is watched under the number of its attempt: each change becomes a [`Readiness`] for
+/// No method waits or calls the loop. A shim is watched under the number of its attempt: each change becomes a [`Readiness`] for
 /// [`ShimLoop::ready`](crate::ShimLoop::ready). A task's result comes back as
 /// [`LoopMessage::Finished`](crate::LoopMessage::Finished).
 pub trait Site {

@@ -3,8 +3,7 @@
 use std::io;
 use std::sync::{Arc, mpsc};
 
-use miserly_engine::Attempt;
-use miserly_launcher::{AttemptMessage, LoopMessage};
+use miserly_launcher::LoopMessage;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -46,24 +45,6 @@ impl LoopHandle {
         // The thread is gone only when the daemon ends.
         let _ = self.sender.send(message);
         self.waker.wake();
-    }
-}
-
-/// A handle to one attempt.
-#[derive(Clone, Debug)]
-pub(super) struct AttemptHandle {
-    attempt: Attempt,
-    shims: LoopHandle,
-}
-
-impl AttemptHandle {
-    pub(super) fn new(attempt: Attempt, shims: LoopHandle) -> AttemptHandle {
-        AttemptHandle { attempt, shims }
-    }
-
-    /// Sends a message. An attempt that is over drops it.
-    pub(super) fn send(&self, message: AttemptMessage) {
-        self.shims.send(Message::To(self.attempt, message));
     }
 }
 

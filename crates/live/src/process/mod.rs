@@ -49,7 +49,7 @@ use self::confiner::Confiner;
 pub use self::executor::Executor;
 use self::home::{ConnectedShim, Home};
 pub use self::job_groups::JobGroups;
-use self::message::{AttemptHandle, LoopHandle, Message};
+use self::message::{LoopHandle, Message};
 pub use self::notes::LauncherNotes;
 use self::slots::{RotationUpdate, Rotator};
 use crate::clock::BootClock;
@@ -117,10 +117,6 @@ impl Processes {
     pub(crate) fn home(&self) -> &Home {
         &self.home
     }
-
-    fn handle(&self, attempt: Attempt) -> AttemptHandle {
-        AttemptHandle::new(attempt, self.shims.clone())
-    }
 }
 
 impl Supervisor<ConnectedShim> for Processes {
@@ -163,20 +159,18 @@ impl engine::Launcher for Processes {
             return;
         };
         let all: BTreeSet<Attempt> = schedule.slots.values().flatten().copied().collect();
-        let handles = all.iter().map(|attempt| (*attempt, self.handle(*attempt)));
-        let fresh = self.fresh.intersection(&all).copied().collect();
-        let update = RotationUpdate { schedule: schedule.clone(), handles: handles.collect(), fresh };
         if !self.rotators.contains_key(queue) {
-            match Rotator::begin(queue) {
+            match Rotator::begin(queue, self.shims.clone()) {
                 Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
                 Err(error) => {
                     tracing::error!("queue {queue}: no thread for its turns, so all its jobs run: {error}");
-                    return slots::resume_all(&update);
+                    return slots::resume(&self.shims, &all);
                 }
             }
         }
         if let Some(rotator) = self.rotators.get(queue) {
-            rotator.send(update);
+            let fresh = self.fresh.intersection(&all).copied().collect();
+            rotator.send(RotationUpdate { schedule: schedule.clone(), fresh });
         }
     }
 }
