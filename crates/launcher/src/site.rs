@@ -23,8 +23,9 @@ pub(crate) type ShimOf<S> = <<S as Site>::Host as Host>::Shim;
 /// The machine on which attempts run: its clock, and the files and processes of attempts.
 ///
 /// # Contract
-/// Any thread may call it. A method without a time limit in its parameters does not wait for processes, and may wait for the
-/// disk. The process may die at each call, before the effect or after it.
+/// The loop calls [`clock`](Host::clock), [`pass`](Host::pass), [`wake`](Host::wake), [`kill_shim`](Host::kill_shim),
+/// [`end_partition`](Host::end_partition), [`usage`](Host::usage) and [`count_failure`](Host::count_failure), which do not
+/// wait. Tasks and the start call the others, which may wait. The process may die at each call, before the effect or after it.
 pub trait Host {
     /// The handle of a shim.
     type Shim: ShimHandle;

@@ -2,6 +2,8 @@
 
 mod fake;
 
+mod start;
+
 use std::time::Duration;
 
 use miserly_core::{Span, Time};

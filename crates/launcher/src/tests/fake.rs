@@ -309,8 +309,8 @@ impl Site for FakeSite {
 }
 
 /// The attempts that a start passes on.
-#[derive(Default)]
-pub(super) struct FakeSupervisor(pub(super) RefCell<Vec<Attempt>>);
+#[derive(Clone, Default)]
+pub(super) struct FakeSupervisor(pub(super) Rc<RefCell<Vec<Attempt>>>);
 
 impl Supervisor<FakeShim> for FakeSupervisor {
     fn supervise(&self, attempt: Attempt, _begin: Begin<FakeShim>) {
