@@ -9,12 +9,12 @@ use std::time::Duration;
 use miserly_engine::{Attempt, Usage};
 use miserly_executor::{FindFailure, LaunchFailure, LaunchRequest};
 use miserly_launch::{
-    AttemptEnd, AttemptSpec, CommandError, FoundAttempt, KillResult, ProgramKind, ReplyMessage, Shim,
-    ShimCommand, StartRecord, StoredInstant,
+    AttemptEnd, AttemptSpec, BootTime, CommandError, FoundAttempt, KillResult, ProgramKind, ReplyMessage,
+    Shim, ShimCommand, StartRecord, StoredInstant,
 };
-use miserly_launcher::{CrashPoint, Found, Host, ShimHandle, Started};
+use miserly_launcher::{CrashPoint, Found, Host, ShimHandle, Started, id};
 
-use super::{Executor, JobGroups, LauncherNotes, files};
+use super::{Executor, JobGroups, LauncherNotes, files, retire};
 use crate::clock::{BootClock, MachineClocks};
 use crate::config::online_cpus;
 use crate::crash_point;
@@ -85,11 +85,22 @@ impl Host for Home {
 
     fn launch(&self, request: LaunchRequest) -> Result<ConnectedShim, LaunchFailure> {
         let request = LaunchRequest { files: files::before(), ..request };
-        self.executor.launch(&request).map(ConnectedShim)
+        let launched = match &self.executor {
+            Executor::Own(attempts) => attempts.launch(&request, None),
+            Executor::Separate(client) => client.launch(&request),
+        };
+        launched.map(ConnectedShim)
     }
 
     fn find(&self, attempt: Attempt, wait: Duration) -> Result<Found<ConnectedShim>, FindFailure> {
-        Ok(match self.executor.find(attempt, wait)? {
+        let found = match &self.executor {
+            Executor::Own(attempts) => attempts.find(id(attempt), BootTime::now().after(wait))?,
+            Executor::Separate(client) => match retire::find(&self.folder(attempt))? {
+                Some(found) => found,
+                None => client.find(id(attempt), wait)?,
+            },
+        };
+        Ok(match found {
             FoundAttempt::Alive(shim) => Found::Alive(ConnectedShim(shim)),
             FoundAttempt::Ended(end) => Found::Ended(Box::new(end)),
             FoundAttempt::NeverRan => Found::NeverRan,
@@ -98,27 +109,56 @@ impl Host for Home {
     }
 
     fn kill_job(&self, attempt: Attempt, wait: Duration) -> io::Result<KillResult> {
-        self.executor.kill_job(attempt, wait)
+        match &self.executor {
+            Executor::Own(attempts) => attempts.kill_job(id(attempt), BootTime::now().after(wait)),
+            Executor::Separate(client) => client.kill_job(id(attempt), wait),
+        }
     }
 
     fn retire(&self, attempt: Attempt) {
-        self.executor.retire(attempt);
+        let folder = self.folder(attempt);
+        match &self.executor {
+            Executor::Own(_) => retire::retire(&folder),
+            Executor::Separate(_) => retire::copy(&folder),
+        }
+        self.remove(attempt);
     }
 
     fn remove(&self, attempt: Attempt) {
-        self.executor.remove(attempt);
+        let removed = match &self.executor {
+            Executor::Own(attempts) => {
+                let folder = attempts.remove_folder(id(attempt));
+                attempts.remove_group(id(attempt)).and(folder)
+            }
+            Executor::Separate(client) => client.remove(id(attempt)),
+        };
+        if let Err(error) = removed {
+            tracing::warn!("job {}: attempt {} is not removed: {error}", attempt.job, attempt.nth);
+        }
     }
 
     fn wake(&self, attempt: Attempt, shim: &ConnectedShim) -> io::Result<()> {
-        self.executor.wake(attempt, &shim.0)
+        match &self.executor {
+            Executor::Own(_) => shim.0.wake(),
+            Executor::Separate(client) => client.wake_shim(id(attempt)),
+        }
     }
 
     fn kill_shim(&self, attempt: Attempt, shim: &ConnectedShim) -> io::Result<()> {
-        self.executor.kill_shim(attempt, &shim.0)
+        match &self.executor {
+            Executor::Own(_) => shim.0.kill(),
+            Executor::Separate(client) => client.kill_shim(id(attempt)),
+        }
     }
 
     fn end_partition(&self, attempt: Attempt) {
-        self.executor.end_partition(attempt);
+        let ended = match &self.executor {
+            Executor::Own(attempts) => attempts.end_partition(id(attempt)),
+            Executor::Separate(client) => client.end_partition(id(attempt)),
+        };
+        if let Err(error) = ended {
+            tracing::warn!("job {}: {error}", attempt.job);
+        }
     }
 
     fn usage(&self, attempt: Attempt) -> Option<Usage> {
