@@ -1,55 +1,30 @@
 //! Crash points: the steps between which a daemon may die, for tests.
 //!
 //! With `MISERLY_CRASH_POINT=after-commit:3` a debug build kills itself at the third pass of that point. A release build has
-//! no crash points. The states between the steps are in docs/explanation/attempts.md.
+//! no crash points.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use miserly_launcher::CrashPoint;
 use rustix::process::{Signal, getpid, kill_process};
 
 /// The variable that selects a crash point and the number of its pass.
 pub const VARIABLE: &str = "MISERLY_CRASH_POINT";
 
-miserly_core::named_enum! {
-    /// A point at which a daemon may die.
-    pub enum CrashPoint {
-        /// The outcome of a batch is known, and nothing of it is on disk.
-        BeforeCommit "before-commit",
-        /// The batch is on disk, and none of its actions and replies has been dispatched.
-        AfterCommit "after-commit",
-        /// A thread is about to launch an attempt.
-        BeforeLaunch "before-launch",
-        /// The shim of an attempt has begun, and the engine has not supervised it yet.
-        AfterLaunch "after-launch",
-        /// A thread is about to send a command to a shim.
-        BeforeCommand "before-command",
-        /// The shim has acknowledged a command.
-        AfterCommand "after-command",
-        /// A thread has found the end of an attempt, and the engine does not know it.
-        BeforeReport "before-report",
-        /// The end of an attempt is on disk, and its folder is about to be removed.
-        BeforeForget "before-forget",
-        /// A reply is about to be sent to a client.
-        BeforeReply "before-reply",
+/// Kills the daemon if a test selected this pass of this point.
+pub(crate) fn pass(point: CrashPoint) {
+    static SELECTED: OnceLock<Option<(CrashPoint, AtomicU64)>> = OnceLock::new();
+    if !cfg!(debug_assertions) {
+        return;
     }
-}
-
-impl CrashPoint {
-    /// Kills the daemon if a test selected this pass of this point.
-    pub(crate) fn pass(self) {
-        static SELECTED: OnceLock<Option<(CrashPoint, AtomicU64)>> = OnceLock::new();
-        if !cfg!(debug_assertions) {
-            return;
-        }
-        let selected = SELECTED.get_or_init(|| selection(&std::env::var(VARIABLE).ok()?));
-        if let Some((point, left)) = selected
-            && *point == self
-            && left.fetch_sub(1, Ordering::Relaxed) == 1
-        {
-            // Not `abort`: nothing of this process may run on.
-            let _ = kill_process(getpid(), Signal::KILL);
-        }
+    let selected = SELECTED.get_or_init(|| selection(&std::env::var(VARIABLE).ok()?));
+    if let Some((selected, left)) = selected
+        && *selected == point
+        && left.fetch_sub(1, Ordering::Relaxed) == 1
+    {
+        // Not `abort`: nothing of this process may run on.
+        let _ = kill_process(getpid(), Signal::KILL);
     }
 }
 

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use miserly_api::model::{SharedCpus, number_ranges};
 use miserly_core::{Kind, OpportunisticConfig, Resources, Span, Time};
-use miserly_engine::{
-    AccountNames, ClockMark, DaemonInfo, Engine, EngineError, Input, JournalError, Queue, Setup, StoredJobs,
-};
+use miserly_engine::{AccountNames, DaemonInfo, Engine, EngineError, Input, Queue, Setup};
 use miserly_launch::{BootTime, MachineClock as _, current_boot};
+use miserly_launcher::{StartError, StartOptions, UnknownAttempts, start};
 use miserly_machine_file::monday;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -21,7 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::claim::{Claim, rival};
-use crate::clock::{BootClock, EarlierBoots, Wall};
+use crate::clock::{BootClock, MachineClocks, Wall};
 use crate::config::{Configuration, online_cpus};
 use crate::engine_handle::{EngineHandle, Sealer};
 use crate::events::Events;
@@ -30,8 +29,7 @@ use crate::hotplug::Hotplug;
 use crate::job_access::JobAccess;
 use crate::launcher_parts::LauncherParts;
 use crate::metrics::Metrics;
-use crate::process::{LauncherNotes, Processes, UnknownAttempts};
-use crate::recover;
+use crate::process::{Executor, JobGroups, LauncherNotes, Processes};
 use crate::request_rate::RequestRate;
 use crate::rereading::{Readings, Rereading, log_shared, log_warnings};
 use crate::separation::Separated;
@@ -113,6 +111,15 @@ fn number_text(cpus: &[u32]) -> String {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     };
     number_ranges(cpus).iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+impl From<StartError> for DaemonError {
+    fn from(error: StartError) -> DaemonError {
+        match error {
+            StartError::Engine(error) => DaemonError::Engine(error),
+            StartError::Folders(error) => system("cannot list the folders of the attempts")(error),
+        }
+    }
 }
 
 pub(crate) fn system(what: &str) -> impl Fn(io::Error) -> DaemonError + '_ {
@@ -298,23 +305,6 @@ async fn wait_for_room(
     }
 }
 
-/// Returns the clock of a state, which continues from the stored mark.
-///
-/// The offset of an earlier boot is stored before the next mark replaces it.
-fn clock_of(store: &mut Store, wall: Wall) -> Result<BootClock, DaemonError> {
-    let boot = current_boot().map_err(system("cannot read the boot's name"))?;
-    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
-    let Some(mark) = mark else { return Ok(BootClock::start(boot, wall)) };
-    let stored = EarlierBoots::read(store);
-    let clock = BootClock::resume(&mark, stored.clone(), boot, wall);
-    if *clock.earlier_boots() != stored
-        && let Err(error) = clock.earlier_boots().write(store)
-    {
-        tracing::warn!("the clocks of earlier boots are not kept: {error}");
-    }
-    Ok(clock)
-}
-
 /// Returns the engine, with the present state of its jobs.
 async fn engine(
     options: &Options,
@@ -324,25 +314,36 @@ async fn engine(
     metrics: &Metrics,
     signals: &mut Signals,
 ) -> Result<(Engine<Processes, Store>, BootClock), DaemonError> {
-    let clock = clock_of(&mut store, options.wall)?;
+    let boot = current_boot().map_err(system("cannot read the boot's name"))?;
+    let clock =
+        BootClock::of_state(&mut store, boot, MachineClocks(options.wall)).map_err(EngineError::from)?;
     let LauncherParts { executor, groups, notes } = launcher;
-    let runs_as_users = executor.client().is_some();
-    let mut processes = Processes::new(executor, clock.clone(), reports, notes, groups.clone())
+    let info = daemon_info(options, &executor, &groups);
+    let processes = Processes::new(executor, clock.clone(), reports, notes, groups)
         .map_err(system("cannot start the threads of the launcher"))?;
-    let confinement = processes.confinement_start();
-    let attempted = recover::bring_up_to_date(&mut store, &options.configuration.state)?;
-    let StoredJobs { attempts: living, unreadable } = StoredJobs::load(&store)?;
-    let absence = processes.take_up(&living);
-    let unknown = if options.sweep {
-        UnknownAttempts::End(options.configuration.grace)
-    } else {
-        UnknownAttempts::Adopt
+    let (confinement, home, starts) =
+        (processes.confinement_start(), processes.home().clone(), metrics.clone());
+    let start_options = StartOptions {
+        setup: setup_of(&options.configuration, &clock),
+        info,
+        unknown: if options.sweep {
+            UnknownAttempts::End(options.configuration.grace)
+        } else {
+            UnknownAttempts::Adopt
+        },
+        observer: Box::new(move |start| starts.start(&start, users::name(start.uid))),
     };
-    let adoptions = processes
-        .sweep(&living, &unreadable, unknown)
-        .map_err(system("cannot list the folders of the attempts"))?;
-    let info = DaemonInfo {
-        highest: miserly_engine::highest(&store)?.max(attempted),
+    let mut logged = false;
+    let wait = async |error: &EngineError| wait_for_room(&mut logged, error, signals).await;
+    let engine = start(&home, store, processes, start_options, wait).await?;
+    confinement.begin();
+    Ok((engine, clock))
+}
+
+/// Returns the facts about this daemon.
+fn daemon_info(options: &Options, executor: &Executor, groups: &JobGroups) -> DaemonInfo {
+    let runs_as_users = executor.client().is_some();
+    DaemonInfo {
         state: options.configuration.state.display().to_string(),
         configuration: options.file.as_ref().map(|path| path.display().to_string()),
         pid: i32::try_from(std::process::id()).unwrap_or_default(),
@@ -353,24 +354,8 @@ async fn engine(
         users: AccountNames(users::name),
         groups: AccountNames(users::group_name),
         unenforced: groups.unenforced(runs_as_users),
-        mark: Some(clock.mark()),
-    };
-    let mut engine =
-        Engine::open(setup_of(&options.configuration, &clock), info, store, processes, clock.read())?;
-    if let Some(online) = online_cpus() {
-        engine.set_online(&online);
+        ..DaemonInfo::default()
     }
-    engine.adopt(adoptions);
-    // Before the first round, which may start jobs.
-    let starts = metrics.clone();
-    engine.observe_starts(Box::new(move |start| starts.start(&start, users::name(start.uid))));
-    let mut logged = false;
-    while let Err(error) = engine.begin(clock.read(), &absence) {
-        let EngineError::Journal(JournalError::Full(_)) = error else { return Err(error.into()) };
-        wait_for_room(&mut logged, &error, signals).await?;
-    }
-    confinement.begin();
-    Ok((engine, clock))
 }
 
 /// Processes batches of inputs, each when an input arrives or a wake-up is due.

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::audit::OperatorAction;
 use crate::claim::Claim;
 use crate::clock::BootClock;
-use crate::crash_point::CrashPoint;
+use crate::crash_point::{self, CrashPoint};
 use crate::events::{EventReader, Events};
 use crate::forecasts::Forecasts;
 use crate::job_access::JobAccess;
@@ -364,7 +364,7 @@ struct ReplyChannel(oneshot::Sender<Result<DaemonReply, Problem>>);
 
 impl Requester for ReplyChannel {
     fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
-        CrashPoint::BeforeReply.pass();
+        crash_point::pass(CrashPoint::BeforeReply);
         // The requester may have gone.
         let _ = self.0.send(reply);
     }

@@ -14,13 +14,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use miserly_api::model::{LostBy, Phase, PromiseChangeReason};
-use miserly_core::{State, Time};
-use miserly_engine::{ClockMark, JobRow, JobState, JournalBatch, JournalLine, Record, Run};
+use miserly_api::model::{LostBy, Phase};
+use miserly_core::Time;
+use miserly_engine::{JobRow, JobState, JournalBatch, JournalLine, Record};
 use miserly_launch::StartRecord;
+use miserly_launcher::{EarlierBoots, queue_anew, take_over};
 use rustix::process::geteuid;
 
-use crate::clock::EarlierBoots;
 use crate::store::{Recovery, Store, StoreError, ended_folders};
 
 /// The number of lines among which the last one with a wall time is.
@@ -81,7 +81,8 @@ fn count_promises_anew(store: &Store, batch: &mut JournalBatch) {
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
-    let boots = boots(store);
+    // A store that is open reads each value.
+    let boots = EarlierBoots::with_last(store).unwrap_or_default();
     let mut batch = JournalBatch::default();
     batch.lines.extend(recovered_line(store)?);
     for row in store.live_jobs()? {
@@ -95,7 +96,7 @@ fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), S
         }
         if let Some(last) = last {
             last.bring_back(&home).map_err(|source| io_error(&last.folder, source))?;
-            adopt(&mut record, last, &boots);
+            take_over(&mut record, last.nth, last.started(&boots));
         }
         let body = serde_json::to_string(&record).unwrap_or_default();
         batch.rows.extend((body != row.body).then_some(JobRow { body, ..row }));
@@ -117,65 +118,6 @@ fn recovered_line(store: &Store) -> Result<Option<String>, StoreError> {
     })?;
     let line = last.map(|wall| JournalLine::Recovered { wall });
     Ok(line.and_then(|line| serde_json::to_string(&line).ok()))
-}
-
-/// Brings the records of a state that is older than the folders of its attempts up to date: a job
-/// that waits there, and has a newer attempt, is that attempt's. Returns the highest number of a job
-/// that has a record of an attempt; such a number is not used again.
-///
-/// The records of a state that is not older are as they are: an attempt has no folder before it is
-/// in the record of its job.
-///
-/// # Errors
-/// If the state cannot be read or written, or the folders cannot be listed.
-pub(crate) fn bring_up_to_date(store: &mut Store, folder: &Path) -> Result<i64, StoreError> {
-    let highest = last_attempts(folder)?.keys().next_back().copied().unwrap_or(0);
-    let attempts = attempts_in(std::iter::once(folder.join("attempts")))?;
-    if attempts.is_empty() {
-        return Ok(highest);
-    }
-    let boots = boots(store);
-    let mut batch = JournalBatch::default();
-    for row in store.live_jobs()? {
-        let Some(last) = attempts.get(&row.number) else { continue };
-        let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
-        if last.nth > record.attempts {
-            tracing::warn!("job {}: the state is older than its attempt {}", row.number, last.nth);
-            adopt(&mut record, last, &boots);
-            batch.rows.push(JobRow { body: serde_json::to_string(&record).unwrap_or_default(), ..row });
-        }
-    }
-    store.commit(&batch)?;
-    Ok(highest)
-}
-
-/// Returns the boots with a known clock: the earlier ones, and that of the last mark.
-fn boots(store: &Store) -> EarlierBoots {
-    let mark = store.meta("clock").and_then(|text| serde_json::from_str::<ClockMark>(text).ok());
-    let earlier = EarlierBoots::read(store);
-    mark.map_or(earlier.clone(), |mark| earlier.with(&mark))
-}
-
-/// Queues a job as if it had just been submitted, since its ledger entry is outdated.
-fn queue_anew(record: &mut Record, held: bool) {
-    record.state = if held { JobState::Held } else { JobState::Deferred };
-    (record.entry, record.run, record.started) = (None, None, None);
-    record.promise.renew(PromiseChangeReason::Lost);
-}
-
-/// Makes an attempt that began after the record the present one of its job, as an opportunistic
-/// one. The next daemon asks its shim, and finds it running, in its window, or ended.
-fn adopt(record: &mut Record, last: &LastAttempt, boots: &EarlierBoots) {
-    if record.run.as_ref().is_some_and(|run| run.nth == last.nth) {
-        return;
-    }
-    let waits = record.entry.as_ref().is_some_and(|entry| entry.entry().state == State::Waiting);
-    if record.run.is_some() || !waits {
-        queue_anew(record, false);
-    }
-    record.attempts = last.nth;
-    record.started = last.started(boots).or(record.started);
-    record.run = Some(Run::new(last.nth, vec![], false));
 }
 
 /// The last attempt of a job that has a folder.
@@ -207,6 +149,11 @@ impl LastAttempt {
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
         boots.ticks(&started.instant())
     }
+}
+
+/// Returns the highest number of a job that has a record of an attempt, or 0.
+pub(crate) fn highest_job(folder: &Path) -> Result<i64, StoreError> {
+    Ok(last_attempts(folder)?.keys().next_back().copied().unwrap_or(0))
 }
 
 /// Returns the last attempt of each job, among those that run and those that ended since the oldest

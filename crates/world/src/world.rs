@@ -13,7 +13,7 @@ use miserly_api::model::{
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Now,
-    Queue, RequestError, Requester, Setup, StoredJobs, Topology, UserLimits, highest,
+    Queue, QueueTerms, RequestError, Requester, Setup, StoredJobs, Topology, UserLimits, highest,
 };
 
 use crate::checks::Watch;
@@ -566,13 +566,7 @@ impl World {
                     .with(Kind::Memory, memory)
                     .with(Kind::Gpus, if place == 0 { machine.gpus } else { 0 }),
             ),
-            default_time: None,
-            most_time: None,
-            default_memory: 1,
-            users: None,
-            strict: false,
-            pause: true,
-            promise_slack: Span::from_ticks(machine.slack),
+            terms: QueueTerms { promise_slack: Span::from_ticks(machine.slack), ..QueueTerms::default() },
         };
         let whole = Resources::cpus(u64::from(all)).with(Kind::Memory, memory * machine.queues.len() as u64);
         Setup {

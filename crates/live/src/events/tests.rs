@@ -14,7 +14,7 @@ use miserly_engine::{
 use tempfile::TempDir;
 
 use super::hub::{Hub, Sources, Stream};
-use crate::clock::BootClock;
+use crate::clock::{BootClock, MachineClocks};
 use crate::forecasts::Forecasts;
 use crate::process::LauncherNotes;
 use crate::store::{Readers, Store};
@@ -57,7 +57,7 @@ struct Parts {
 impl Parts {
     fn new() -> Parts {
         let folder = tempfile::tempdir().expect("a folder");
-        let clock = BootClock::start("one".into(), Timestamp::now);
+        let clock = BootClock::start("one".into(), MachineClocks(Timestamp::now));
         let store = Store::open(folder.path()).expect("a state");
         let mut engine = Engine::open(setup(), DaemonInfo::default(), store, NoProcesses, clock.read())
             .expect("an engine");

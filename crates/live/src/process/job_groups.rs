@@ -9,8 +9,8 @@ use miserly_cgroup::systemd::Confinement;
 use miserly_cgroup::{Capability, JobGroup, Pressure, Resource, Tree};
 use miserly_engine::{Attempt, Usage};
 use miserly_executor::{GroupFacts, GroupPlace as Place, GroupSettings};
+use miserly_launcher::group_usage;
 
-use super::convert;
 use crate::config::{Configuration, GroupPlace};
 
 /// What the kernel does for the control groups of jobs.
@@ -100,7 +100,7 @@ impl JobGroups {
     /// Returns what an attempt has used so far, if it has a group.
     pub(super) fn usage(&self, attempt: Attempt) -> Option<Usage> {
         let used = self.tree()?.job(attempt.job.unsigned_abs(), attempt.nth).usage().ok()?;
-        Some(convert::group_usage(&used))
+        Some(group_usage(&used))
     }
 
     /// Returns the limits that are not enforced on this machine.

@@ -2,51 +2,21 @@
 
 use std::io;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
-use miserly_engine::{Action, Attempt};
+use miserly_launcher::LoopMessage;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use super::attempt::Begin;
-use super::desired::Ack;
-use super::tasks::TaskResult;
+use super::home::ConnectedShim;
 
-/// A message to the thread that supervises all attempts.
-#[derive(Debug)]
-pub(super) enum LoopMessage {
-    /// Supervise another attempt.
-    Begin(Attempt, Begin),
-    /// A message to one attempt.
-    To(Attempt, AttemptMessage),
-    /// A task for an attempt is done.
-    Finished(Attempt, TaskResult),
-    /// Begin no launch for this time.
-    HoldLaunches(Duration),
-    /// End the thread.
-    End,
-}
-
-/// A message to one attempt.
-#[derive(Debug)]
-pub(super) enum AttemptMessage {
-    /// Carry out an action of the engine.
-    Do(Action),
-    /// Park an opportunistic attempt because memory is short, or end that. A job in its window is not parked.
-    SetShort(bool),
-    /// Stop or continue the attempt for a context switch. A later message replaces an earlier one.
-    SetTurn {
-        /// Whether it runs; else it is stopped.
-        runs: bool,
-        /// An acknowledgement: dropped when the attempt obeys or a later message replaces this one.
-        ack: Option<Ack>,
-    },
-}
+/// A message to the thread.
+pub(super) type Message = LoopMessage<ConnectedShim>;
 
 /// A handle to the thread that supervises all attempts.
 #[derive(Clone, Debug)]
 pub(super) struct LoopHandle {
-    sender: mpsc::Sender<LoopMessage>,
+    /// `None` ends the thread.
+    sender: mpsc::Sender<Option<Message>>,
     waker: Waker,
 }
 
@@ -55,35 +25,26 @@ impl LoopHandle {
     ///
     /// # Errors
     /// If no descriptor can be had.
-    pub(super) fn new() -> io::Result<(LoopHandle, mpsc::Receiver<LoopMessage>, Waker)> {
+    pub(super) fn new() -> io::Result<(LoopHandle, mpsc::Receiver<Option<Message>>, Waker)> {
         let waker = Waker::new()?;
         let (sender, messages) = mpsc::channel();
         Ok((LoopHandle { sender, waker: waker.clone() }, messages, waker))
     }
 
     /// Sends a message. The thread handles messages in order.
-    pub(super) fn send(&self, message: LoopMessage) {
+    pub(super) fn send(&self, message: Message) {
+        self.send_or_end(Some(message));
+    }
+
+    /// Ends the thread.
+    pub(super) fn end(&self) {
+        self.send_or_end(None);
+    }
+
+    fn send_or_end(&self, message: Option<Message>) {
         // The thread is gone only when the daemon ends.
         let _ = self.sender.send(message);
         self.waker.wake();
-    }
-}
-
-/// A handle to one attempt.
-#[derive(Clone, Debug)]
-pub(super) struct AttemptHandle {
-    attempt: Attempt,
-    shims: LoopHandle,
-}
-
-impl AttemptHandle {
-    pub(super) fn new(attempt: Attempt, shims: LoopHandle) -> AttemptHandle {
-        AttemptHandle { attempt, shims }
-    }
-
-    /// Sends a message. An attempt that is over drops it.
-    pub(super) fn send(&self, message: AttemptMessage) {
-        self.shims.send(LoopMessage::To(self.attempt, message));
     }
 }
 

@@ -1,17 +1,11 @@
 //! The `process` launcher: it runs jobs with the rights of the daemon's user, or through the executor with those of their
 //! users.
 //!
-//! One thread supervises all attempts in an event loop (`shim_loop`). A few other threads do what
-//! waits: launches, looks at attempts, kills (`tasks`). Nothing is polled. The shims do not need
+//! The decisions are those of [`miserly_launcher`]. One thread supervises all attempts in an event loop (`shim_loop`). A few
+//! other threads do what waits: launches, looks at attempts, kills (`pool`). Nothing is polled. The shims do not need
 //! these threads, so all of them can vanish at any time.
 
 mod shim_loop;
-
-mod attempt;
-
-mod supervise;
-
-mod start_watch;
 
 mod partition_watch;
 
@@ -21,31 +15,15 @@ mod confiner;
 
 mod memory_guard;
 
-mod parking;
-
-mod desired;
-
-mod force;
-
-mod backoff;
-
-mod tasks;
-
 mod pool;
 
 mod poller;
-
-mod queue_programs;
-
-mod take_up;
 
 mod message;
 
 mod notes;
 
 mod slots;
-
-mod convert;
 
 mod executor;
 
@@ -55,10 +33,6 @@ mod files;
 
 mod retire;
 
-mod sweep;
-
-mod check;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,18 +41,17 @@ use miserly_api::model::{Problem, Submission};
 use miserly_cgroup::systemd::{Confinement, Scopes, SystemdError};
 use miserly_core::Span;
 use miserly_engine::{self as engine, Action, Attempt, Input, SlotSchedule};
+pub(crate) use miserly_launcher::check;
+use miserly_launcher::{Begin, Supervisor, duration};
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::attempt::Begin;
-pub(crate) use self::check::check;
 use self::confiner::Confiner;
 pub use self::executor::Executor;
-use self::home::Home;
+use self::home::{ConnectedShim, Home};
 pub use self::job_groups::JobGroups;
-use self::message::{AttemptHandle, AttemptMessage, LoopHandle, LoopMessage};
+use self::message::{LoopHandle, Message};
 pub use self::notes::LauncherNotes;
 use self::slots::{RotationUpdate, Rotator};
-pub use self::sweep::UnknownAttempts;
 use crate::clock::BootClock;
 
 /// The launcher of processes. Each attempt has a folder of its own.
@@ -129,8 +102,8 @@ impl Processes {
             None
         };
         let (guard, messages) = memory_guard::channel();
-        let home = Home { executor, clock, groups, guard, notes: notes.clone() };
-        let shims = shim_loop::start(home.clone(), reports, notes.clone())?;
+        let home = Home { executor, clock, groups, notes: notes.clone() };
+        let shims = shim_loop::start(home.clone(), guard, reports)?;
         memory_guard::start(home.groups.clone(), shims.clone(), notes, messages)?;
         Ok(Processes { home, shims, fresh: BTreeSet::new(), rotators: BTreeMap::new(), confiner })
     }
@@ -140,18 +113,21 @@ impl Processes {
         ConfinementStart(self.confiner.clone())
     }
 
-    fn supervise(&self, attempt: Attempt, begin: Begin) {
-        self.shims.send(LoopMessage::Begin(attempt, begin));
+    /// Returns the machine under the launcher.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
+}
 
-    fn handle(&self, attempt: Attempt) -> AttemptHandle {
-        AttemptHandle::new(attempt, self.shims.clone())
+impl Supervisor<ConnectedShim> for Processes {
+    fn supervise(&self, attempt: Attempt, begin: Begin<ConnectedShim>) {
+        self.shims.send(Message::Begin(attempt, begin));
     }
 }
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        self.shims.send(LoopMessage::End);
+        self.shims.end();
     }
 }
 
@@ -161,24 +137,19 @@ impl engine::Launcher for Processes {
     }
 
     fn act(&mut self, attempt: Attempt, action: Action) {
-        if matches!(action, Action::Forget) {
-            self.fresh.remove(&attempt);
+        match &action {
+            Action::Launch(launch) if launch.limit.is_some() => drop(self.fresh.insert(attempt)),
+            Action::Forget => drop(self.fresh.remove(&attempt)),
+            _ => {}
         }
         if let Some(confiner) = &self.confiner {
             lock(confiner).note(attempt, &action);
         }
-        if let Action::Launch(launch) = action {
-            if launch.limit.is_some() {
-                self.fresh.insert(attempt);
-            }
-            self.supervise(attempt, Begin::Launch(launch));
-        } else {
-            self.shims.send(LoopMessage::To(attempt, AttemptMessage::Do(action)));
-        }
+        self.shims.send(Message::act(attempt, action));
     }
 
     fn hold_launches(&mut self, time: Span) {
-        self.shims.send(LoopMessage::HoldLaunches(convert::duration(time)));
+        self.shims.send(Message::HoldLaunches(duration(time)));
     }
 
     fn rotate_slots(&mut self, queue: &str, schedule: Option<&SlotSchedule>) {
@@ -188,20 +159,18 @@ impl engine::Launcher for Processes {
             return;
         };
         let all: BTreeSet<Attempt> = schedule.slots.values().flatten().copied().collect();
-        let handles = all.iter().map(|attempt| (*attempt, self.handle(*attempt)));
-        let fresh = self.fresh.intersection(&all).copied().collect();
-        let update = RotationUpdate { schedule: schedule.clone(), handles: handles.collect(), fresh };
         if !self.rotators.contains_key(queue) {
-            match Rotator::begin(queue) {
+            match Rotator::begin(queue, self.shims.clone()) {
                 Ok(rotator) => drop(self.rotators.insert(queue.to_owned(), rotator)),
                 Err(error) => {
                     tracing::error!("queue {queue}: no thread for its turns, so all its jobs run: {error}");
-                    return slots::resume_all(&update);
+                    return slots::resume(&self.shims, &all);
                 }
             }
         }
         if let Some(rotator) = self.rotators.get(queue) {
-            rotator.send(update);
+            let fresh = self.fresh.intersection(&all).copied().collect();
+            rotator.send(RotationUpdate { schedule: schedule.clone(), fresh });
         }
     }
 }
@@ -223,6 +192,7 @@ mod tests {
     use miserly_executor::{Attempts, Program, Rules};
 
     use super::*;
+    use crate::clock::MachineClocks;
 
     #[test]
     fn a_queue_whose_jobs_take_turns_no_more_has_no_thread_for_them() {
@@ -230,7 +200,7 @@ mod tests {
         let [folder, exe, socket] = ["attempts", "exe", "socket"].map(PathBuf::from);
         let (shim, groups) = (Program::own(&exe), miserly_executor::JobGroups::none());
         let executor = Executor::Own(Attempts { folder, shim, socket, groups, rules: Rules::default() });
-        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), MachineClocks(jiff::Timestamp::now));
         let groups = JobGroups::default();
         let mut processes =
             Processes::new(executor, clock, reports, LauncherNotes::default(), groups).unwrap();

@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use miserly_launch::{BootTime, MachineClock as _};
+use miserly_launcher::Readiness::{self, Connection, Exit, Partition};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -17,30 +18,26 @@ const BATCH: usize = 256;
 pub(super) enum Ready {
     /// There are messages.
     Messages,
-    /// The shim with this number has exited.
-    Exit(u64),
-    /// The connection of the shim with this number has a reply, or is broken.
-    Connection(u64),
-    /// The partition of the attempt with this number has changed.
-    Partition(u64),
+    /// Something of an attempt has changed.
+    Attempt(Readiness),
 }
 
 impl Ready {
     fn data(self) -> EventData {
         EventData::new_u64(match self {
             Ready::Messages => 0,
-            Ready::Exit(number) => number * 3,
-            Ready::Connection(number) => number * 3 + 1,
-            Ready::Partition(number) => number * 3 + 2,
+            Ready::Attempt(Exit(number)) => number * 3,
+            Ready::Attempt(Connection(number)) => number * 3 + 1,
+            Ready::Attempt(Partition(number)) => number * 3 + 2,
         })
     }
 
     fn from_data(data: u64) -> Ready {
         match data {
             0 => Ready::Messages,
-            data if data % 3 == 0 => Ready::Exit(data / 3),
-            data if data % 3 == 1 => Ready::Connection(data / 3),
-            data => Ready::Partition(data / 3),
+            data if data % 3 == 0 => Ready::Attempt(Exit(data / 3)),
+            data if data % 3 == 1 => Ready::Attempt(Connection(data / 3)),
+            data => Ready::Attempt(Partition(data / 3)),
         }
     }
 }
@@ -56,7 +53,7 @@ impl Poller {
 
     pub(super) fn add(&self, fd: BorrowedFd<'_>, ready: Ready) -> io::Result<()> {
         // A file of a control group can always be read; a change is an exception.
-        let is_file = matches!(ready, Ready::Partition(_));
+        let is_file = matches!(ready, Ready::Attempt(Partition(_)));
         let events = if is_file { EventFlags::PRI } else { EventFlags::IN };
         Ok(epoll::add(&self.0, fd, ready.data(), events)?)
     }
@@ -97,7 +94,7 @@ mod tests {
         let poller = Poller::new().unwrap();
         let (mut sender, receiver) = UnixStream::pair().unwrap();
         let soon = || Some(BootTime::now().after(Duration::from_millis(20)));
-        for ready in [Ready::Messages, Ready::Exit(3), Ready::Connection(3)] {
+        for ready in [Ready::Messages, Ready::Attempt(Exit(3)), Ready::Attempt(Connection(3))] {
             poller.add(receiver.as_fd(), ready).unwrap();
             assert_eq!(poller.wait(soon()).unwrap(), []);
             sender.write_all(b"x").unwrap();

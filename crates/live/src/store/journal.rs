@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use miserly_engine::{EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
 use super::{Store, StoreError};
-use crate::crash_point::CrashPoint;
+use crate::crash_point::{self, CrashPoint};
 
 impl Journal for Store {
     fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
@@ -42,9 +42,9 @@ impl Journal for Store {
     }
 
     fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        CrashPoint::BeforeCommit.pass();
+        crash_point::pass(CrashPoint::BeforeCommit);
         Store::commit(self, &batch)?;
-        CrashPoint::AfterCommit.pass();
+        crash_point::pass(CrashPoint::AfterCommit);
         Ok(())
     }
 

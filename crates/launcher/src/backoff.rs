@@ -7,25 +7,25 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// Pauses of which each is twice as long as the one before, at most [`LONGEST`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     first: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(super) const fn new(first: Duration) -> Backoff {
+    pub(crate) const fn new(first: Duration) -> Backoff {
         Backoff { first, next: first }
     }
 
     /// Returns the next pause.
-    pub(super) fn pause(&mut self) -> Duration {
+    pub(crate) fn pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(LONGEST);
         pause
     }
 
     /// Begins with the first pause again.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.next = self.first;
     }
 }

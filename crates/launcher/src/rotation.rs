@@ -2,15 +2,22 @@
 //! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use miserly_engine::{Attempt, SlotSchedule};
 use miserly_launch::BootTime;
 
-use super::super::convert;
+use crate::convert;
+use crate::message::AttemptMessage;
+
+/// The longest wait for processes that do not stop. After it the next slot runs beside them.
+pub const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The rotation of the used slots, in the order of their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Rotation {
+pub struct Rotation {
     schedule: SlotSchedule,
     /// The current slot, as long as it is used.
     present: u32,
@@ -18,38 +25,44 @@ pub(super) struct Rotation {
     ends: Option<BootTime>,
     /// Whether each attempt runs, by the last message to it. That of other attempts is unknown.
     runs: BTreeMap<Attempt, bool>,
+    /// Pending stop acknowledgements, by attempt.
+    stops: BTreeMap<Attempt, Weak<Sender<()>>>,
 }
 
 /// A context switch: attempts to stop, and attempts that continue when those have stopped.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Switch {
-    pub(super) stop: Vec<Attempt>,
-    pub(super) resume: Vec<Attempt>,
+pub struct Switch {
+    /// The attempts to stop.
+    pub stop: Vec<Attempt>,
+    /// The attempts that continue then.
+    pub resume: Vec<Attempt>,
 }
 
 impl Rotation {
     /// Returns the instant of the next context switch.
-    pub(super) fn ends(&self) -> Option<BootTime> {
+    pub fn ends(&self) -> Option<BootTime> {
         self.ends
     }
 
     /// Replaces the schedule. The `fresh` attempts began stopped. The current slot keeps its turn
     /// if it is still used.
-    pub(super) fn replace(&mut self, schedule: SlotSchedule, fresh: &BTreeSet<Attempt>) -> Switch {
+    pub fn replace(&mut self, schedule: SlotSchedule, fresh: &BTreeSet<Attempt>) -> Switch {
         self.schedule = schedule;
         let slots = &self.schedule.slots;
-        self.runs.retain(|attempt, _| slots.values().any(|slot| slot.contains(attempt)));
+        let is_member = |attempt: &Attempt| slots.values().any(|slot| slot.contains(attempt));
+        self.runs.retain(|attempt, _| is_member(attempt));
+        self.stops.retain(|attempt, _| is_member(attempt));
         for attempt in slots.values().flatten().filter(|attempt| fresh.contains(attempt)) {
             self.runs.entry(*attempt).or_insert(false);
         }
         if slots.len() <= 1 {
             self.ends = None;
         }
-        if slots.contains_key(&self.present) { self.switch() } else { self.next() }
+        if slots.contains_key(&self.present) { self.switch() } else { self.advance() }
     }
 
     /// Switches to the next slot.
-    pub(super) fn next(&mut self) -> Switch {
+    pub fn advance(&mut self) -> Switch {
         let slots = &self.schedule.slots;
         let mut after = slots.range(self.present.saturating_add(1)..).chain(slots);
         self.present = after.next().map_or(0, |(slot, _)| *slot);
@@ -57,8 +70,29 @@ impl Rotation {
         self.switch()
     }
 
+    /// Returns the messages that stop attempts for a context switch, and a receiver that is disconnected when they have obeyed.
+    ///
+    /// It does not wait for an attempt with an unacknowledged earlier stop: its launch is being repeated, or its processes do
+    /// not stop.
+    pub fn stop(&mut self, switch: &Switch) -> (Vec<(Attempt, AttemptMessage)>, Receiver<()>) {
+        let (ack, stopped) = mpsc::channel();
+        let mut message = |attempt: &Attempt| {
+            let ack = self.has_stopped(*attempt).then(|| Arc::new(ack.clone()));
+            if let Some(ack) = &ack {
+                self.stops.insert(*attempt, Arc::downgrade(ack));
+            }
+            (*attempt, AttemptMessage::SetTurn { runs: false, ack })
+        };
+        (switch.stop.iter().map(&mut message).collect(), stopped)
+    }
+
+    /// Returns whether the last stop of an attempt is acknowledged.
+    fn has_stopped(&self, attempt: Attempt) -> bool {
+        self.stops.get(&attempt).is_none_or(|held| held.strong_count() == 0)
+    }
+
     /// Starts the turn of the current slot, if it has just become current.
-    pub(super) fn begun(&mut self, now: BootTime) {
+    pub fn begun(&mut self, now: BootTime) {
         if self.ends.is_none() && self.schedule.slots.len() > 1 {
             self.ends = Some(now.after(convert::duration(self.schedule.quantum)));
         }
@@ -117,11 +151,11 @@ mod tests {
     fn slots_rotate_and_a_job_in_both_continues() {
         let mut rotation = rotation(&[(0, &[1, 2]), (1, &[2, 3]), (4, &[4])]);
         assert_eq!(rotation.ends(), Some(BootTime(10)));
-        assert_eq!(numbers(&rotation.next()), (vec![1], vec![3]));
+        assert_eq!(numbers(&rotation.advance()), (vec![1], vec![3]));
         rotation.begun(BootTime(12));
         assert_eq!(rotation.ends(), Some(BootTime(22)));
-        assert_eq!(numbers(&rotation.next()), (vec![2, 3], vec![4]));
-        assert_eq!(numbers(&rotation.next()), (vec![4], vec![1, 2]));
+        assert_eq!(numbers(&rotation.advance()), (vec![2, 3], vec![4]));
+        assert_eq!(numbers(&rotation.advance()), (vec![4], vec![1, 2]));
     }
 
     #[test]
@@ -147,7 +181,7 @@ mod tests {
     #[test]
     fn an_unused_slot_leaves_its_turn_to_the_next() {
         let mut rotation = rotation(&[(0, &[1]), (1, &[2]), (2, &[3])]);
-        rotation.next();
+        rotation.advance();
         assert_eq!(replace(&mut rotation, &[(0, &[1, 2]), (2, &[3])]), (vec![2], vec![3]));
         rotation.begun(BootTime(7));
         assert_eq!(rotation.ends(), Some(BootTime(17)));
@@ -160,6 +194,23 @@ mod tests {
         let mut rotation = Rotation::default();
         let switch = rotation.replace(turns(&[(0, &[1]), (1, &[2])]), &BTreeSet::new());
         assert_eq!(numbers(&switch), (vec![2], vec![1]));
+    }
+
+    #[test]
+    fn an_attempt_without_an_acknowledgement_is_waited_for_once() {
+        use mpsc::TryRecvError::{Disconnected, Empty};
+        let mut rotation = Rotation::default();
+        let switch = Switch { stop: vec![job(1)], resume: vec![] };
+        let (first, stopped) = rotation.stop(&switch);
+        assert_eq!(stopped.try_recv(), Err(Empty));
+        for _ in 0..2 {
+            let (messages, stopped) = rotation.stop(&switch);
+            assert_eq!((messages.len(), stopped.try_recv()), (1, Err(Disconnected)));
+        }
+        drop(first);
+        assert_eq!(stopped.try_recv(), Err(Disconnected));
+        let (_again, stopped) = rotation.stop(&switch);
+        assert_eq!(stopped.try_recv(), Err(Empty));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use miserly_launch::{BootTime, ShimCommand};
 
 /// The reasons for which an attempt is stopped, and its window.
 #[derive(Debug, Default)]
-pub(super) struct Parking {
+pub(crate) struct Parking {
     /// Whether the engine has stopped it.
     by_engine: bool,
     /// Whether it is stopped because memory is short.
@@ -19,12 +19,12 @@ pub(super) struct Parking {
 
 impl Parking {
     /// Returns the state of an attempt with this planned start.
-    pub(super) fn new(start: Option<BootTime>) -> Parking {
+    pub(crate) fn new(start: Option<BootTime>) -> Parking {
         Parking { start, ..Parking::default() }
     }
 
     /// Takes note of a command of the engine. Returns whether the shim gets it now.
-    pub(super) fn admits(&mut self, command: &ShimCommand) -> bool {
+    pub(crate) fn admits(&mut self, command: &ShimCommand) -> bool {
         match command {
             ShimCommand::Stop => self.by_engine = true,
             ShimCommand::Resume => {
@@ -41,7 +41,7 @@ impl Parking {
     /// Takes note of a shortage of memory or of its end. Returns the command for the shim.
     ///
     /// A job in its window is not parked, not even if the daemon has not begun the window yet.
-    pub(super) fn set_short(&mut self, now: BootTime, short: bool) -> Option<ShimCommand> {
+    pub(crate) fn set_short(&mut self, now: BootTime, short: bool) -> Option<ShimCommand> {
         let in_window = self.in_window || self.start.is_some_and(|start| start <= now);
         let short = short && !in_window;
         if short == self.short {

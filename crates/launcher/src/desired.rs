@@ -18,11 +18,11 @@ const LONGEST: Duration = Duration::from_secs(5);
 const MOST_SIGNALS: usize = 100;
 
 /// An acknowledgement: dropped when the shim has obeyed, or a later command replaces this one.
-pub(super) type Ack = Arc<mpsc::Sender<()>>;
+pub type Ack = Arc<mpsc::Sender<()>>;
 
 /// The commands that are not acknowledged, in order.
 #[derive(Debug, Default)]
-pub(super) struct DesiredState {
+pub(crate) struct DesiredState {
     parts: Vec<Part>,
     /// Whether the attempt shall end. Nothing else matters then.
     ends: bool,
@@ -49,7 +49,7 @@ enum Delivery {
 
 impl DesiredState {
     /// Adds a command, and removes the commands that it makes superfluous.
-    pub(super) fn merge(&mut self, command: ShimCommand, ack: Option<Ack>) {
+    pub(crate) fn merge(&mut self, command: ShimCommand, ack: Option<Ack>) {
         if self.ends && !matches!(command, ShimCommand::Kill { .. }) {
             return;
         }
@@ -131,7 +131,7 @@ impl DesiredState {
     ///
     /// # Errors
     /// The first error of `send`, which returns the number of the command.
-    pub(super) fn send<E>(
+    pub(crate) fn send<E>(
         &mut self,
         now: BootTime,
         mut send: impl FnMut(&ShimCommand) -> Result<u64, E>,
@@ -150,7 +150,7 @@ impl DesiredState {
     }
 
     /// Sends everything again: the connection over which it was sent is broken.
-    pub(super) fn disconnected(&mut self) {
+    pub(crate) fn disconnected(&mut self) {
         for part in &mut self.parts {
             if matches!(part.delivery, Delivery::Sent { .. }) {
                 part.delivery = Delivery::Due;
@@ -159,7 +159,7 @@ impl DesiredState {
     }
 
     /// Applies a reply of the shim. Returns a text for the log, once for each command.
-    pub(super) fn answered(&mut self, answer: &ReplyMessage, now: BootTime) -> Option<String> {
+    pub(crate) fn answered(&mut self, answer: &ReplyMessage, now: BootTime) -> Option<String> {
         let sent =
             |part: &Part| matches!(part.delivery, Delivery::Sent { number, .. } if number == answer.number);
         let at = self.parts.iter().position(sent)?;
@@ -192,7 +192,7 @@ impl DesiredState {
     }
 
     /// Returns the instant at which a refused command is sent again.
-    pub(super) fn next(&self) -> Option<BootTime> {
+    pub(crate) fn next(&self) -> Option<BootTime> {
         let again = |part: &Part| match part.delivery {
             Delivery::Refused { again } => Some(again),
             Delivery::Due | Delivery::Sent { .. } => None,
@@ -201,7 +201,7 @@ impl DesiredState {
     }
 
     /// Returns the instant since which the shim owes an answer.
-    pub(super) fn unanswered_since(&self) -> Option<BootTime> {
+    pub(crate) fn unanswered_since(&self) -> Option<BootTime> {
         let since = |part: &Part| match part.delivery {
             Delivery::Sent { at, .. } => Some(at),
             Delivery::Due | Delivery::Refused { .. } => None,

@@ -2,25 +2,20 @@
 //! attempt is ended by force if its shim does not end it.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use miserly_engine::{Action, Attempt};
-use miserly_launch::{BootTime, CommandError, MachineClock as _, Shim, ShimCommand, StoredInstant};
+use miserly_launch::{BootTime, CommandError, ShimCommand, StoredInstant};
 
-use super::backoff::Backoff;
-use super::convert;
-use super::desired::DesiredState;
-use super::executor::Executor;
-use super::force::ForcedEnd;
-use super::message::AttemptMessage;
-use super::parking::Parking;
-use super::partition_watch::PartitionWatch;
-use super::poller::{Poller, Ready};
-use super::shim_loop::Context;
-use super::start_watch::StartWatch;
-use crate::clock::BootClock;
+use crate::backoff::Backoff;
+use crate::convert;
 use crate::crash_point::CrashPoint;
+use crate::desired::DesiredState;
+use crate::force::ForcedEnd;
+use crate::message::AttemptMessage;
+use crate::parking::Parking;
+use crate::site::{Host, ShimHandle, ShimOf, Site};
+use crate::start_watch::StartWatch;
 
 /// The first pause before the shim is connected to again.
 const FIRST: Duration = Duration::from_millis(10);
@@ -28,17 +23,15 @@ const FIRST: Duration = Duration::from_millis(10);
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The connection to a shim, and the messages that wait for it.
-#[derive(Debug)]
-pub(super) struct Supervision {
-    pub(super) attempt: Attempt,
-    pub(super) executor: Executor,
-    /// The number of its descriptors in the poller.
+pub(crate) struct Supervision<S: Site> {
+    pub(crate) attempt: Attempt,
+    /// The number under which it is watched.
     number: u64,
-    pub(super) shim: Shim,
+    pub(crate) shim: ShimOf<S>,
     /// Whether the shim has exited.
-    pub(super) has_exited: bool,
-    pub(super) desired: DesiredState,
-    pub(super) force: Option<ForcedEnd>,
+    pub(crate) has_exited: bool,
+    pub(crate) desired: DesiredState,
+    pub(crate) force: Option<ForcedEnd>,
     is_connected: bool,
     /// Next attempt to connect.
     again: BootTime,
@@ -47,30 +40,29 @@ pub(super) struct Supervision {
     look_at: Option<BootTime>,
     start: StartWatch,
     /// The partition that a job of a strict queue has in its window.
-    partition: Option<PartitionWatch>,
+    partition: Option<S::Partition>,
     parking: Parking,
 }
 
-impl Supervision {
+impl<S: Site> Supervision<S> {
     /// Begins to wait for the exit of a shim and for its replies.
     ///
     /// # Errors
     /// The kernel lacks memory for it.
-    pub(super) fn new(
-        context: &Context,
+    pub(crate) fn new(
+        site: &S,
         attempt: Attempt,
         number: u64,
-        shim: Shim,
+        shim: ShimOf<S>,
         parking: Parking,
-    ) -> io::Result<Supervision> {
-        context.poller.add(shim.fd(), Ready::Exit(number))?;
-        if let Err(error) = context.poller.add(shim.connection(), Ready::Connection(number)) {
-            context.poller.remove(shim.fd());
+    ) -> io::Result<Supervision<S>> {
+        site.watch_exit(number, &shim)?;
+        if let Err(error) = site.watch_connection(number, &shim) {
+            site.unwatch_exit(&shim);
             return Err(error);
         }
         Ok(Supervision {
             attempt,
-            executor: context.home.executor.clone(),
             number,
             shim,
             has_exited: false,
@@ -80,39 +72,38 @@ impl Supervision {
             again: BootTime(0),
             backoff: Backoff::new(FIRST),
             look_at: None,
-            start: StartWatch::new(),
+            start: StartWatch::new(site.now()),
             partition: None,
             parking,
         })
     }
 
-    /// Removes its descriptors.
-    pub(super) fn remove_from(&self, poller: &Poller) {
-        poller.remove(self.shim.fd());
+    /// Ends the supervision. Returns the shim, and the end by force if one was under way.
+    pub(crate) fn end(self, site: &S) -> (ShimOf<S>, Option<ForcedEnd>) {
+        site.unwatch_exit(&self.shim);
         if self.is_connected {
-            poller.remove(self.shim.connection());
+            site.unwatch_connection(&self.shim);
         }
-        if let Some(partition) = &self.partition {
-            poller.remove(partition.as_fd());
-        }
+        self.partition.into_iter().for_each(|partition| site.unwatch_partition(partition));
+        (self.shim, self.force)
     }
 
     /// Watches the partition of the attempt, if its group can be one. Returns how it is lost already, if it is.
-    pub(super) fn watch_partition(&mut self, context: &Context, attempt: Attempt) -> Option<String> {
-        let job = context.home.groups.partition(attempt).filter(|_| self.partition.is_none())?;
-        let watch = PartitionWatch::new(job)?;
-        context.poller.add(watch.as_fd(), Ready::Partition(self.number)).ok()?;
-        self.partition = Some(watch);
-        self.partition_loss(&context.poller)
+    pub(crate) fn watch_partition(&mut self, site: &S) -> Option<String> {
+        if self.partition.is_some() {
+            return None;
+        }
+        self.partition = site.watch_partition(self.number, self.attempt);
+        self.partition_loss(site)
     }
 
     /// Returns how the partition is lost, if the kernel has made it invalid.
-    pub(super) fn partition_loss(&mut self, poller: &Poller) -> Option<String> {
-        let state = self.partition.as_ref()?.read();
+    pub(crate) fn partition_loss(&mut self, site: &S) -> Option<String> {
+        let state = site.partition_state(self.partition.as_ref()?);
         if state.is_none()
             && let Some(gone) = self.partition.take()
         {
-            poller.remove(gone.as_fd());
+            site.unwatch_partition(gone);
         }
         state.filter(|state| state.contains("invalid")).map(|state| {
             format!(
@@ -122,14 +113,14 @@ impl Supervision {
     }
 
     /// Adds the request of a message to the desired state.
-    pub(super) fn take(&mut self, clock: &BootClock, message: AttemptMessage) {
-        let now = BootTime::now();
+    pub(crate) fn take(&mut self, site: &S, message: AttemptMessage) {
+        let now = site.now();
         match message {
             AttemptMessage::Do(Action::EndOverdue { by_running_time }) => {
                 self.end_by_force(ForcedEnd::overdue(now, by_running_time));
             }
             AttemptMessage::Do(action) => {
-                let Some(command) = convert::command(clock, action) else { return };
+                let Some(command) = convert::command(site.host().clock(), action) else { return };
                 if let ShimCommand::Kill { grace } = command {
                     self.end_by_force(ForcedEnd::requested(now.after(grace)));
                 }
@@ -158,44 +149,43 @@ impl Supervision {
     }
 
     /// Connects if necessary, sends the messages that are due, and takes the replies.
-    pub(super) fn exchange(&mut self, context: &Context, now: BootTime) {
+    pub(crate) fn exchange(&mut self, site: &S, now: BootTime) {
         if !self.is_connected && self.again <= now {
-            self.connect(&context.poller);
+            self.connect(site);
             self.again = now.after(self.backoff.pause());
         }
         if self.is_connected
-            && let Err(error) = self.send_and_receive(now)
+            && let Err(error) = self.send_and_receive(site.host(), now)
         {
             if !matches!(error, CommandError::Gone) {
                 tracing::warn!("job {}: the connection to its shim is lost: {error}", self.attempt.job);
             }
-            context.poller.remove(self.shim.connection());
+            site.unwatch_connection(&self.shim);
             self.is_connected = false;
             self.desired.disconnected();
             self.again = now.after(self.backoff.pause());
         }
-        self.look_at_silence(now);
+        self.look_at_silence(site, now);
     }
 
-    /// Tries to connect. The previous connection is not in the poller any more.
-    fn connect(&mut self, poller: &Poller) {
+    /// Tries to connect. The previous connection is not watched any more.
+    fn connect(&mut self, site: &S) {
         let connected = self.shim.reconnect();
-        let added =
-            connected.and_then(|()| poller.add(self.shim.connection(), Ready::Connection(self.number)));
-        self.is_connected = added.is_ok();
+        let watched = connected.and_then(|()| site.watch_connection(self.number, &self.shim));
+        self.is_connected = watched.is_ok();
     }
 
-    fn send_and_receive(&mut self, now: BootTime) -> Result<(), CommandError> {
+    fn send_and_receive(&mut self, host: &S::Host, now: BootTime) -> Result<(), CommandError> {
         let shim = &mut self.shim;
         self.desired.send(now, |command| {
-            CrashPoint::BeforeCommand.pass();
+            host.pass(CrashPoint::BeforeCommand);
             shim.send(command)
         })?;
         while let Some(reply) = self.shim.receive()? {
-            CrashPoint::AfterCommand.pass();
+            host.pass(CrashPoint::AfterCommand);
             self.backoff.reset();
             if let Some(problem) = self.desired.answered(&reply, now) {
-                let version = self.shim.hello().map_or(0, |hello| hello.version);
+                let version = self.shim.version();
                 tracing::warn!("job {}: {problem} (its shim has protocol {version})", self.attempt.job);
             }
         }
@@ -203,21 +193,21 @@ impl Supervision {
     }
 
     /// Returns the instant at which the command was permitted to run, if that is news. Continues a shim that is stopped before.
-    pub(super) fn take_start(&mut self, now: BootTime) -> Option<StoredInstant> {
+    pub(crate) fn take_start(&mut self, site: &S, now: BootTime) -> Option<StoredInstant> {
         let started = self.start.look(&self.shim, now, self.has_exited);
         if self.start.is_slow(now) {
-            self.wake();
+            self.wake(site.host());
         }
         started
     }
 
     /// Returns the time limit of the epilog, as far as it is known.
-    pub(super) const fn epilog(&self) -> Duration {
+    pub(crate) const fn epilog(&self) -> Duration {
         self.start.epilog()
     }
 
     /// Continues a shim that does not answer because it is stopped.
-    fn look_at_silence(&mut self, now: BootTime) {
+    fn look_at_silence(&mut self, site: &S, now: BootTime) {
         let Some(since) = self.desired.unanswered_since() else {
             self.look_at = None;
             return;
@@ -225,26 +215,31 @@ impl Supervision {
         let at = *self.look_at.get_or_insert(since.after(SILENCE));
         if at <= now {
             self.look_at = Some(now.after(SILENCE));
-            self.wake();
+            self.wake(site.host());
         }
     }
 
     /// Continues the shim if it is stopped. Returns whether it was.
-    pub(super) fn wake(&self) -> bool {
-        let is_stopped = self.shim.is_stopped().unwrap_or(false);
-        if is_stopped {
-            tracing::warn!("job {}: its shim is stopped; it is continued", self.attempt.job);
-            if let Err(error) = self.executor.wake(self.attempt, &self.shim) {
-                tracing::warn!("job {}: its shim cannot be continued: {error}", self.attempt.job);
-            }
-        }
-        is_stopped
+    pub(crate) fn wake(&self, host: &S::Host) -> bool {
+        wake(host, self.attempt, &self.shim)
     }
 
     /// Returns the instant of the next duty.
-    pub(super) fn next(&self) -> Option<BootTime> {
+    pub(crate) fn next(&self) -> Option<BootTime> {
         let again = (!self.is_connected).then_some(self.again);
         let force = self.force.as_ref().and_then(ForcedEnd::next_step);
         [again, force, self.look_at, self.desired.next(), self.start.next()].into_iter().flatten().min()
     }
+}
+
+/// Continues a shim if it is stopped. Returns whether it was.
+pub(crate) fn wake<H: Host>(host: &H, attempt: Attempt, shim: &H::Shim) -> bool {
+    let is_stopped = shim.is_stopped();
+    if is_stopped {
+        tracing::warn!("job {}: its shim is stopped; it is continued", attempt.job);
+        if let Err(error) = host.wake(attempt, shim) {
+            tracing::warn!("job {}: its shim cannot be continued: {error}", attempt.job);
+        }
+    }
+    is_stopped
 }

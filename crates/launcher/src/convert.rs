@@ -7,19 +7,23 @@ use miserly_core::Span;
 use miserly_engine::{
     Action, Attempt, AttemptOutcome, Launch, MemoryAmount, PlannedWindow, SentSignal, Usage,
 };
-use miserly_executor::LaunchRequest;
+use miserly_executor::{AttemptId, LaunchRequest};
 use miserly_launch::{
     AttemptEnd, BootTime, EndCause, Exit, ReservedWindow, RunMode, ShimCommand, StartFailure,
 };
 
-use super::executor::id;
-use crate::clock::BootClock;
+use crate::clock::{BootClock, Clocks};
 
 /// The most attempts of a job with windows that end before its command begins.
 const LAUNCHES: u32 = 10;
 
+/// Returns the numbers of an attempt for the executor.
+pub fn id(attempt: Attempt) -> AttemptId {
+    AttemptId { job: attempt.job, nth: attempt.nth }
+}
+
 /// Returns the request to launch an attempt.
-pub(super) fn request(clock: &BootClock, attempt: Attempt, launch: &Launch) -> LaunchRequest {
+pub(crate) fn request(clock: &BootClock<impl Clocks>, attempt: Attempt, launch: &Launch) -> LaunchRequest {
     let cpus = launch.cpus.clone();
     LaunchRequest {
         attempt: id(attempt),
@@ -30,7 +34,8 @@ pub(super) fn request(clock: &BootClock, attempt: Attempt, launch: &Launch) -> L
         array: launch.array.map(Into::into),
         append: launch.append,
         memory: launch.memory.map(MemoryAmount::kilobytes),
-        files: super::files::before(),
+        // The host has the limit of open files.
+        files: None,
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },
             Some(end) => RunMode::Reserved { cpus, end: clock.boot_time(end) },
@@ -49,7 +54,7 @@ pub(super) fn request(clock: &BootClock, attempt: Attempt, launch: &Launch) -> L
 }
 
 /// Returns the shim's command for an action of the engine, if there is one.
-pub(super) fn command(clock: &BootClock, action: Action) -> Option<ShimCommand> {
+pub(crate) fn command(clock: &BootClock<impl Clocks>, action: Action) -> Option<ShimCommand> {
     Some(match action {
         Action::Stop => ShimCommand::Stop,
         Action::Continue => ShimCommand::Resume,
@@ -70,7 +75,7 @@ pub(super) fn command(clock: &BootClock, action: Action) -> Option<ShimCommand> 
 }
 
 /// Returns the outcome of an attempt, in the engine's terms.
-pub(super) fn outcome(clock: &BootClock, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
+pub(crate) fn outcome(clock: &BootClock<impl Clocks>, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ended(&end.at);
     let by = end.cause.as_ref().map(|cause| match cause {
         EndCause::Time => KilledBy::Time,
@@ -99,7 +104,7 @@ pub(super) fn outcome(clock: &BootClock, attempt: Attempt, end: &AttemptEnd) -> 
 }
 
 /// Returns the usage of an attempt. Without a run of its command there is none.
-pub(super) fn usage(end: &AttemptEnd) -> Option<Usage> {
+pub(crate) fn usage(end: &AttemptEnd) -> Option<Usage> {
     if matches!(end.exit, Exit::Failed(_)) {
         return None;
     }
@@ -119,7 +124,7 @@ pub(super) fn usage(end: &AttemptEnd) -> Option<Usage> {
 }
 
 /// Returns the usage of the processes of a control group.
-pub(super) fn group_usage(used: &miserly_cgroup::Usage) -> Usage {
+pub fn group_usage(used: &miserly_cgroup::Usage) -> Usage {
     Usage {
         user: micros(used.user),
         system: micros(used.cpu.saturating_sub(used.user)),
@@ -155,11 +160,15 @@ fn failure(failure: &StartFailure) -> model::Failure {
     }
 }
 
-fn window(clock: &BootClock, PlannedWindow { start, end, cpus }: PlannedWindow) -> ReservedWindow {
+fn window(
+    clock: &BootClock<impl Clocks>,
+    PlannedWindow { start, end, cpus }: PlannedWindow,
+) -> ReservedWindow {
     ReservedWindow { start: clock.boot_time(start), end: clock.boot_time(end), cpus }
 }
 
-pub(super) fn duration(span: Span) -> Duration {
+/// Returns a span as a duration; none below 0.
+pub fn duration(span: Span) -> Duration {
     Duration::from_micros(span.ticks().max(0).unsigned_abs())
 }
 
@@ -168,6 +177,7 @@ mod tests {
     use miserly_launch::{ProcessUsage, ProgramFailure, StoredInstant};
 
     use super::*;
+    use crate::clock::tests::FakeClocks;
 
     fn ended(exit: Exit) -> AttemptEnd {
         let (usage, processes) = (None, None);
@@ -187,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_failed_prolog_ends_the_job_unless_the_machine_shuts_down() {
-        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), FakeClocks::default());
         let outcome = |cause| {
             let exit = Exit::Failed(StartFailure::Prolog(ProgramFailure::Signal(15)));
             outcome(&clock, Attempt { job: 1, nth: 1 }, &AttemptEnd { cause, ..ended(exit) })
@@ -227,7 +237,7 @@ mod tests {
     /// The machine slept between the launch and the start of the command, so the window was over before it.
     #[test]
     fn a_job_whose_window_ended_before_its_command_began_is_launched_again() {
-        let clock = BootClock::start("one".into(), jiff::Timestamp::now);
+        let clock = BootClock::start("one".into(), FakeClocks::default());
         let outcome = |cause, nth| {
             let exit = Exit::Failed(StartFailure::Ended);
             let end = AttemptEnd { cause, ..ended(exit) };

@@ -5,8 +5,6 @@
 //! has the state of each job: the group of an opportunistic one is in the idle class. Its memory is bounded by its request
 //! in any case. A job goes on when there is room, and in any case when its window begins.
 
-mod decide;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -17,11 +15,11 @@ use std::time::Duration;
 use miserly_cgroup::{Capability, CgroupError, JobGroup, Pressure, Resource};
 use miserly_engine::Attempt;
 use miserly_launch::{BootTime, MachineClock as _};
+use miserly_launcher::{AttemptMessage, MemoryReading, OpportunisticJob};
 use miserly_units::memory;
 
-use self::decide::{OpportunisticJob, Reading};
 use super::job_groups::JobGroups;
-use super::message::{AttemptMessage, LoopHandle, LoopMessage};
+use super::message::{LoopHandle, Message};
 use super::notes::LauncherNotes;
 
 /// The time between looks while an opportunistic job runs.
@@ -123,7 +121,7 @@ impl Guard {
         }
     }
 
-    fn apply(&mut self, now: BootTime, reading: &Reading) {
+    fn apply(&mut self, now: BootTime, reading: &MemoryReading) {
         let there: BTreeSet<Attempt> = reading.jobs.iter().map(|job| job.attempt).collect();
         self.parked.retain(|attempt| there.contains(attempt));
         let decision = reading.decide();
@@ -144,23 +142,23 @@ impl Guard {
                 self.parked.remove(&attempt);
             }
             self.changed_at = now;
-            self.shims.send(LoopMessage::To(attempt, AttemptMessage::SetShort(short)));
+            self.shims.send(Message::To(attempt, AttemptMessage::SetShort(short)));
         }
         self.notes.set_parked(&self.parked);
     }
 
     /// Reads the memory of the machine and of all groups.
-    fn read(&self, now: BootTime) -> io::Result<Reading> {
+    fn read(&self, now: BootTime) -> io::Result<MemoryReading> {
         let meminfo = fs::read_to_string("/proc/meminfo")?;
         let available =
             available(&meminfo).ok_or_else(|| io::Error::other("/proc/meminfo has no MemAvailable"))?;
         let pressure = Pressure::of_machine(Resource::Memory).and_then(|pressure| pressure.full);
-        let mut reading = Reading {
+        let mut reading = MemoryReading {
             available,
             reserve: self.groups.reserve(),
             pressure: pressure.map_or(0, |stall| stall.avg10),
             quiet: now.since(self.changed_at),
-            ..Reading::default()
+            ..MemoryReading::default()
         };
         for (attempt, group) in self.groups.attempts()? {
             match self.read_group(attempt, &group) {

@@ -11,7 +11,7 @@ use miserly_launch::{CommandSpec, SpecError};
 ///
 /// # Errors
 /// The field of the submission that makes a launch impossible.
-pub(crate) fn check(submission: &Submission, name: &str) -> Result<(), Problem> {
+pub fn check(submission: &Submission, name: &str) -> Result<(), Problem> {
     let variables = submission.environment.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
     let raw = submission.environment_bytes.iter();
     let raw = raw.map(|raw| (OsStr::from_bytes(&raw.name), OsStr::from_bytes(&raw.value)));

@@ -1,17 +1,17 @@
 //! The prologs and epilogs of attempts that have ended, for the log, the metrics and the engine.
 
 use miserly_engine::Attempt;
-use miserly_launch::{AttemptEnd, FoundAttempt, ProgramKind, ProgramReport};
+use miserly_launch::{AttemptEnd, ProgramKind, ProgramReport};
 
-use super::home::Home;
+use crate::site::{Found, Host};
 
 /// Logs and counts the programs that failed. Returns the failure of the epilog.
-pub(super) fn note(home: &Home, attempt: Attempt, end: &AttemptEnd) -> Option<String> {
+pub(crate) fn note(host: &impl Host, attempt: Attempt, end: &AttemptEnd) -> Option<String> {
     for (kind, report) in [(ProgramKind::Prolog, &end.prolog), (ProgramKind::Epilog, &end.epilog)] {
         if let Some(report) = report {
             log(attempt, kind, report);
             if report.failure.is_some() {
-                home.notes.count_failure(kind);
+                host.count_failure(kind);
             }
         }
     }
@@ -19,10 +19,10 @@ pub(super) fn note(home: &Home, attempt: Attempt, end: &AttemptEnd) -> Option<St
 }
 
 /// As [`note`], for an attempt that was found.
-pub(super) fn note_found(home: &Home, attempt: Attempt, found: &FoundAttempt) -> Option<String> {
+pub(crate) fn note_found<H: Host>(host: &H, attempt: Attempt, found: &Found<H::Shim>) -> Option<String> {
     match found {
-        FoundAttempt::Ended(end) => note(home, attempt, end),
-        FoundAttempt::Alive(_) | FoundAttempt::Lost(_) | FoundAttempt::NeverRan => None,
+        Found::Ended(end) => note(host, attempt, end),
+        Found::Alive(_) | Found::Lost(_) | Found::NeverRan => None,
     }
 }
 

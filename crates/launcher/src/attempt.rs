@@ -7,18 +7,18 @@ use miserly_api::model::{KilledBy, OverdueCause};
 use miserly_core::Span;
 use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch, Usage};
 use miserly_executor::{FindFailure, LaunchFailureKind};
-use miserly_launch::{BootTime, FoundAttempt, MachineClock as _, Shim};
+use miserly_launch::BootTime;
 
-use super::backoff::Backoff;
-use super::force::ForcedEnd;
-use super::home::{outcome, used};
-use super::message::AttemptMessage;
-use super::parking::Parking;
-use super::shim_loop::Context;
-use super::supervise::Supervision;
-use super::tasks::{FailedLaunch, PendingLaunch, Task, TaskResult};
-use super::{convert, queue_programs};
+use crate::backoff::Backoff;
 use crate::crash_point::CrashPoint;
+use crate::force::ForcedEnd;
+use crate::message::AttemptMessage;
+use crate::outcome::{failed, outcome, used};
+use crate::parking::Parking;
+use crate::site::{Found, Host, ShimHandle, ShimOf, Site};
+use crate::supervise::Supervision;
+use crate::tasks::{FailedLaunch, PendingLaunch, Task, TaskResult};
+use crate::{convert, queue_programs};
 
 /// The limit of attempts. A launch is retried after the death of its shim only while the job has
 /// fewer attempts.
@@ -29,26 +29,25 @@ const FIRST: Duration = Duration::from_millis(100);
 /// The number of pauses after which they get no longer.
 const PAUSES: u32 = 8;
 
-/// The first task for an attempt.
+/// The first task for an attempt. `T` is the handle of a shim.
 #[derive(Debug)]
-pub(super) enum Begin {
+pub enum Begin<T> {
     /// Launch the attempt.
     Launch(Box<Launch>),
     /// Find out the state of the attempt, which could not be read before.
     Find,
     /// Supervise a shim that was found alive.
-    Alive(Box<Shim>),
+    Alive(T),
     /// End an unknown job with this grace period. Nothing is reported, and its folder is removed.
-    Unknown(Box<Shim>, Span),
+    Unknown(T, Span),
 }
 
 /// An attempt.
-#[derive(Debug)]
-pub(super) struct Supervised {
-    pub(super) attempt: Attempt,
-    /// The number of its descriptors in the poller.
-    pub(super) number: u64,
-    pub(super) stage: Stage,
+pub(crate) struct Supervised<S: Site> {
+    pub(crate) attempt: Attempt,
+    /// The number under which its shim is watched.
+    pub(crate) number: u64,
+    pub(crate) stage: Stage<S>,
     /// Messages that cannot be carried out yet.
     deferred: Vec<AttemptMessage>,
     backoff: Backoff,
@@ -59,8 +58,7 @@ pub(super) struct Supervised {
 }
 
 /// The stage of an attempt.
-#[derive(Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage<S: Site> {
     /// The launch waits for a thread or for descriptors.
     Queued(PendingLaunch),
     /// The launch failed and is tried again at this instant.
@@ -74,14 +72,14 @@ pub(super) enum Stage {
     /// It never ran, for lack of a resource. This is reported at this instant.
     NeverRan(BootTime),
     /// Its shim runs.
-    Running(Box<Supervision>),
+    Running(Box<Supervision<S>>),
     /// Its end was reported. Its files stay until the end is on disk.
     Over,
 }
 
 /// The reason for which the state of an attempt is looked for.
 #[derive(Debug)]
-pub(super) enum FindReason {
+pub(crate) enum FindReason {
     /// The daemon was started.
     Restart,
     /// Its launch failed. Whatever the error is, only the files show the true state.
@@ -90,9 +88,9 @@ pub(super) enum FindReason {
     Exit(Option<ForcedEnd>),
 }
 
-impl Supervised {
+impl<S: Site> Supervised<S> {
     /// Begins with an attempt.
-    pub(super) fn begin(context: &Context, attempt: Attempt, number: u64, begin: Begin) -> Supervised {
+    pub(crate) fn begin(site: &S, attempt: Attempt, number: u64, begin: Begin<ShimOf<S>>) -> Supervised<S> {
         let stage = Stage::Over;
         let (deferred, backoff, planned_start) = (vec![], Backoff::new(FIRST), None);
         let mut this =
@@ -100,31 +98,31 @@ impl Supervised {
         match begin {
             Begin::Launch(launch) => {
                 let start = launch.planned_window.as_ref().map(|window| window.start);
-                this.planned_start = start.map(|start| context.home.clock.boot_time(start));
+                this.planned_start = start.map(|start| site.host().clock().boot_time(start));
                 this.stage = Stage::Queued(PendingLaunch {
                     launch,
                     is_repeated: false,
-                    since: context.home.clock.now(),
+                    since: site.host().clock().now(),
                 });
             }
-            Begin::Find => this.find(context, FindReason::Restart),
-            Begin::Alive(shim) => this.supervise(context, *shim),
+            Begin::Find => this.find(site, FindReason::Restart),
+            Begin::Alive(shim) => this.supervise(site, shim),
             Begin::Unknown(shim, grace) => {
                 this.is_known = false;
                 this.deferred.push(AttemptMessage::Do(Action::Kill { grace }));
-                this.supervise(context, *shim);
+                this.supervise(site, shim);
             }
         }
         this
     }
 
     /// Returns whether nothing is left to do, not even at a message.
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         !self.is_known && matches!(self.stage, Stage::Over)
     }
 
     /// Returns the instant of the next step that needs no message and no event.
-    pub(super) fn next(&self) -> Option<BootTime> {
+    pub(crate) fn next(&self) -> Option<BootTime> {
         match &self.stage {
             Stage::Delayed(_, at) | Stage::FindingLater(_, at) | Stage::NeverRan(at) => Some(*at),
             Stage::Running(supervision) => supervision.next(),
@@ -133,12 +131,12 @@ impl Supervised {
     }
 
     /// Takes a message, which has its effect with the next [`advance`](Supervised::advance).
-    pub(super) fn take(&mut self, context: &Context, message: AttemptMessage) {
+    pub(crate) fn take(&mut self, site: &S, message: AttemptMessage) {
         match &mut self.stage {
-            Stage::Running(supervision) => supervision.take(&context.home.clock, message),
-            Stage::Queued(_) if ends(&message) => self.report(context, AttemptOutcome::NeverRan),
+            Stage::Running(supervision) => supervision.take(site, message),
+            Stage::Queued(_) if ends(&message) => self.report(site, AttemptOutcome::NeverRan),
             Stage::Delayed(..) | Stage::NeverRan(_) if needs_job(&message) => {
-                self.report(context, AttemptOutcome::NeverRan);
+                self.report(site, AttemptOutcome::NeverRan);
             }
             Stage::Over => {}
             _ => self.deferred.push(message),
@@ -146,17 +144,17 @@ impl Supervised {
     }
 
     /// Takes the steps that are due.
-    pub(super) fn advance(&mut self, context: &Context, now: BootTime) {
+    pub(crate) fn advance(&mut self, site: &S, now: BootTime) {
         match mem::replace(&mut self.stage, Stage::Over) {
             Stage::Delayed(pending, at) if at <= now => self.stage = Stage::Queued(pending),
-            Stage::NeverRan(at) if at <= now => self.report(context, AttemptOutcome::NeverRan),
-            Stage::FindingLater(reason, at) if at <= now => self.find(context, reason),
+            Stage::NeverRan(at) if at <= now => self.report(site, AttemptOutcome::NeverRan),
+            Stage::FindingLater(reason, at) if at <= now => self.find(site, reason),
             Stage::Running(mut supervision) => {
-                supervision.exchange(context, now);
-                self.report_start(context, &mut supervision, now);
-                supervision.force(context, self.attempt);
+                supervision.exchange(site, now);
+                self.report_start(site, &mut supervision, now);
+                supervision.force(site);
                 if supervision.has_exited {
-                    self.exited(context, *supervision);
+                    self.exited(site, *supervision);
                 } else {
                     self.stage = Stage::Running(supervision);
                 }
@@ -166,10 +164,10 @@ impl Supervised {
     }
 
     /// Gives a queued launch to a thread. Returns whether it was queued.
-    pub(super) fn launch(&mut self, context: &Context) -> bool {
+    pub(crate) fn launch(&mut self, site: &S) -> bool {
         match mem::replace(&mut self.stage, Stage::Launching) {
             Stage::Queued(pending) => {
-                context.tasks.launch(self.attempt, pending);
+                site.launch(self.attempt, pending);
                 true
             }
             stage => {
@@ -181,61 +179,63 @@ impl Supervised {
 
     /// Gives up a queued launch whose window has lost more than the grace period. The attempt counts
     /// as never run, and the engine decides how to go on.
-    pub(super) fn give_up_if_late(&mut self, context: &Context) {
+    pub(crate) fn give_up_if_late(&mut self, site: &S) {
         if let Stage::Queued(pending) = &self.stage
-            && is_late(context, pending)
+            && is_late(site, pending)
         {
-            self.report(context, AttemptOutcome::NeverRan);
+            self.report(site, AttemptOutcome::NeverRan);
         }
     }
 
     /// Applies the result of a task.
-    pub(super) fn finished(&mut self, context: &Context, result: TaskResult) {
+    pub(crate) fn finished(&mut self, site: &S, result: TaskResult<ShimOf<S>>) {
         match result {
-            TaskResult::Launched(shim) => self.supervise(context, *shim),
+            TaskResult::Launched(shim) => self.supervise(site, shim),
             TaskResult::Failed(failed) => {
                 tracing::warn!("job {} cannot be launched: {}", self.attempt.job, failed.error);
-                self.find(context, FindReason::Launch(failed));
+                self.find(site, FindReason::Launch(failed));
             }
             TaskResult::Taken(message) => {
                 tracing::error!("job {} cannot be launched: {message}", self.attempt.job);
-                self.report(context, context.home.failed(message));
+                self.report(site, failed(site.host(), message));
             }
-            TaskResult::Found(found) => self.found(context, *found),
+            TaskResult::Found(found) => self.found(site, *found),
             TaskResult::Killed(result) => {
                 if let Stage::Running(supervision) = &mut self.stage {
-                    supervision.killed(context, self.attempt, result);
+                    supervision.killed(site, result);
                 }
             }
         }
     }
 
-    fn find(&mut self, context: &Context, reason: FindReason) {
+    fn find(&mut self, site: &S, reason: FindReason) {
         self.stage = Stage::Finding(reason);
-        context.tasks.submit(self.attempt, Task::Find);
+        site.submit(self.attempt, Task::Find);
     }
 
-    fn found(&mut self, context: &Context, found: Result<FoundAttempt, FindFailure>) {
+    fn found(&mut self, site: &S, found: Result<Found<ShimOf<S>>, FindFailure>) {
         let Stage::Finding(reason) = mem::replace(&mut self.stage, Stage::Over) else { return };
         match (found, reason) {
             (Err(error), reason) if !matches!(error, FindFailure::Final(_)) => {
-                self.find_later(context, reason, error);
+                self.find_later(site, reason, error);
             }
-            (Ok(FoundAttempt::Alive(shim)), _) => self.supervise(context, shim),
-            (Ok(FoundAttempt::NeverRan), FindReason::Launch(failed)) => self.launch_failed(context, *failed),
-            (Ok(FoundAttempt::NeverRan), FindReason::Exit(_)) => self.never_ran(),
+            (Ok(Found::Alive(shim)), _) => self.supervise(site, shim),
+            (Ok(Found::NeverRan), FindReason::Launch(failed)) => self.launch_failed(site, *failed),
+            (Ok(Found::NeverRan), FindReason::Exit(_)) => self.never_ran(site),
             (found, reason) => {
-                let home = &context.home;
+                let host = site.host();
                 if let Ok(found) = &found {
-                    self.report_usage(context, used(home, self.attempt, found));
-                    self.report_epilog(context, queue_programs::note_found(home, self.attempt, found));
+                    self.report_usage(site, used(host, self.attempt, found));
+                    self.report_epilog(site, queue_programs::note_found(host, self.attempt, found));
                 }
-                let failed = |error: FindFailure| home.failed(error.to_string());
-                let outcome = found.map_or_else(failed, |found| outcome(home, self.attempt, found));
+                let outcome = match found {
+                    Ok(found) => outcome(host, self.attempt, &found),
+                    Err(error) => failed(host, error.to_string()),
+                };
                 self.report(
-                    context,
+                    site,
                     match reason {
-                        FindReason::Exit(Some(force)) => force.lost(outcome, home.clock.now()),
+                        FindReason::Exit(Some(force)) => force.lost(outcome, host.clock().now()),
                         _ => outcome,
                     },
                 );
@@ -245,18 +245,18 @@ impl Supervised {
 
     /// Reports later that the shim lacked a resource of the machine before the command could run. The
     /// pause is longer after each attempt of the job.
-    fn never_ran(&mut self) {
+    fn never_ran(&mut self, site: &S) {
         let mut backoff = Backoff::new(FIRST);
         let pause = (0..self.attempt.nth.min(PAUSES)).map(|_| backoff.pause()).last().unwrap_or(FIRST);
-        self.stage = Stage::NeverRan(BootTime::now().after(pause));
+        self.stage = Stage::NeverRan(site.now().after(pause));
     }
 
-    fn find_later(&mut self, context: &Context, reason: FindReason, error: FindFailure) {
+    fn find_later(&mut self, site: &S, reason: FindReason, error: FindFailure) {
         match error {
-            FindFailure::Survivors(pids) => report_survivors(context, self.attempt, pids),
+            FindFailure::Survivors(pids) => report_survivors(site, self.attempt, pids),
             error => tracing::warn!("job {}: {error}", self.attempt.job),
         }
-        self.stage = Stage::FindingLater(reason, BootTime::now().after(self.backoff.pause()));
+        self.stage = Stage::FindingLater(reason, site.now().after(self.backoff.pause()));
     }
 
     /// Tries a launch again while the machine temporarily lacks a resource.
@@ -264,112 +264,110 @@ impl Supervised {
     /// Retries end when the window has lost more than the grace. They also end at a message that
     /// requires a running job. The attempt then counts as never run, and the engine decides how to
     /// go on.
-    fn launch_failed(&mut self, context: &Context, failed: FailedLaunch) {
-        let FailedLaunch { pending, error } = failed;
+    fn launch_failed(&mut self, site: &S, FailedLaunch { pending, error }: FailedLaunch) {
         if error.kind != LaunchFailureKind::Temporary {
             // If the shim was killed before it began, the launch may be retried. The number of
             // attempts is limited.
             let retries = error.kind == LaunchFailureKind::Died && self.attempt.nth < TRIES;
             let outcome =
-                if retries { AttemptOutcome::NeverRan } else { context.home.failed(error.to_string()) };
-            return self.report(context, outcome);
+                if retries { AttemptOutcome::NeverRan } else { failed(site.host(), error.to_string()) };
+            return self.report(site, outcome);
         }
-        if is_late(context, &pending) || self.deferred.iter().any(needs_job) {
-            return self.report(context, AttemptOutcome::NeverRan);
+        if is_late(site, &pending) || self.deferred.iter().any(needs_job) {
+            return self.report(site, AttemptOutcome::NeverRan);
         }
-        let at = BootTime::now().after(self.backoff.pause());
+        let at = site.now().after(self.backoff.pause());
         self.stage = Stage::Delayed(PendingLaunch { is_repeated: true, ..pending }, at);
     }
 
-    fn supervise(&mut self, context: &Context, shim: Shim) {
+    fn supervise(&mut self, site: &S, shim: ShimOf<S>) {
         let parking = Parking::new(self.planned_start);
-        match Supervision::new(context, self.attempt, self.number, shim, parking) {
+        match Supervision::new(site, self.attempt, self.number, shim, parking) {
             Ok(mut supervision) => {
-                context.home.guard.wake();
+                site.note_shim();
                 self.backoff.reset();
                 for message in mem::take(&mut self.deferred) {
-                    supervision.take(&context.home.clock, message);
+                    supervision.take(site, message);
                 }
                 self.stage = Stage::Running(Box::new(supervision));
             }
             Err(error) => {
                 tracing::warn!("job {}: its shim cannot be supervised: {error}", self.attempt.job);
-                let at = BootTime::now().after(self.backoff.pause());
+                let at = site.now().after(self.backoff.pause());
                 self.stage = Stage::FindingLater(FindReason::Restart, at);
             }
         }
     }
 
     /// Reports the start of the command, which may come later than the launch of its shim.
-    fn report_start(&self, context: &Context, supervision: &mut Supervision, now: BootTime) {
-        if let Some(started) = supervision.take_start(now).filter(|_| self.is_known) {
-            let at = context.home.clock.stored(&started);
+    fn report_start(&self, site: &S, supervision: &mut Supervision<S>, now: BootTime) {
+        if let Some(started) = supervision.take_start(site, now).filter(|_| self.is_known) {
+            let at = site.host().clock().stored(&started);
             if let Some(at) = at {
-                context.report(Input::Launched(self.attempt, at));
+                site.report(Input::Launched(self.attempt, at));
             }
-            if let Some(how) = supervision.watch_partition(context, self.attempt) {
-                context.report(Input::CapacityLost(self.attempt, how));
+            if let Some(how) = supervision.watch_partition(site) {
+                site.report(Input::CapacityLost(self.attempt, how));
             }
         }
     }
 
     /// Reports the end of an attempt without a shim.
-    fn exited(&mut self, context: &Context, supervision: Supervision) {
-        supervision.remove_from(&context.poller);
-        let Supervision { shim, force, .. } = supervision;
-        if let Ok(Some(end)) = shim.end() {
-            self.report_usage(context, convert::usage(&end));
-            self.report_epilog(context, queue_programs::note(&context.home, self.attempt, &end));
-            let outcome = convert::outcome(&context.home.clock, self.attempt, &end);
+    fn exited(&mut self, site: &S, supervision: Supervision<S>) {
+        let (shim, force) = supervision.end(site);
+        if let Some(end) = shim.end() {
+            self.report_usage(site, convert::usage(&end));
+            self.report_epilog(site, queue_programs::note(site.host(), self.attempt, &end));
+            let outcome = convert::outcome(site.host().clock(), self.attempt, &end);
             let outcome = force.map_or(outcome.clone(), |force| force.outcome(outcome));
-            return self.report(context, outcome);
+            return self.report(site, outcome);
         }
         // There is no record of the end.
-        self.find(context, FindReason::Exit(force));
+        self.find(site, FindReason::Exit(force));
     }
 
     /// Reports the usage of the attempt, before its end.
-    fn report_usage(&self, context: &Context, usage: Option<Usage>) {
+    fn report_usage(&self, site: &S, usage: Option<Usage>) {
         if let Some(usage) = usage.filter(|_| self.is_known) {
-            context.report(Input::Used(self.attempt, usage));
+            site.report(Input::Used(self.attempt, usage));
         }
     }
 
     /// Reports that the epilog failed, before the end.
-    fn report_epilog(&self, context: &Context, failed: Option<String>) {
+    fn report_epilog(&self, site: &S, failed: Option<String>) {
         if let Some(why) = failed.filter(|_| self.is_known) {
-            context.report(Input::EpilogFailed(self.attempt, why));
+            site.report(Input::EpilogFailed(self.attempt, why));
         }
     }
 
-    fn report(&mut self, context: &Context, outcome: AttemptOutcome) {
+    fn report(&mut self, site: &S, outcome: AttemptOutcome) {
         self.stage = Stage::Over;
         // The next job may get its processors as soon as the end is known.
-        context.home.executor.end_partition(self.attempt);
+        site.host().end_partition(self.attempt);
         self.deferred.clear();
         if self.is_known {
-            CrashPoint::BeforeReport.pass();
+            site.host().pass(CrashPoint::BeforeReport);
             if matches!(outcome, AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }) {
                 // Other shims get the signal, too.
-                context.report(Input::ShuttingDown);
+                site.report(Input::ShuttingDown);
             }
-            context.report(Input::AttemptEnded(self.attempt, outcome));
+            site.report(Input::AttemptEnded(self.attempt, outcome));
         } else {
-            context.tasks.submit(self.attempt, Task::Remove);
+            site.submit(self.attempt, Task::Remove);
         }
     }
 }
 
 /// Reports processes that do not die.
-pub(super) fn report_survivors(context: &Context, attempt: Attempt, pids: Vec<u32>) {
+pub(crate) fn report_survivors(site: &impl Site, attempt: Attempt, pids: Vec<u32>) {
     tracing::warn!("job {}: its processes {pids:?} do not die", attempt.job);
-    context.report(Input::Overdue(attempt, OverdueCause::Processes { pids }));
+    site.report(Input::Overdue(attempt, OverdueCause::Processes { pids }));
 }
 
 /// Returns whether the window has lost more than the grace period.
-fn is_late(context: &Context, pending: &PendingLaunch) -> bool {
+fn is_late(site: &impl Site, pending: &PendingLaunch) -> bool {
     let launch = &pending.launch;
-    launch.end.is_some_and(|_| context.home.clock.now() > pending.since + launch.grace)
+    launch.end.is_some_and(|_| site.host().clock().now() > pending.since + launch.grace)
 }
 
 /// Returns whether a message ends the attempt.

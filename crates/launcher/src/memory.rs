@@ -15,44 +15,44 @@ const QUIET: Duration = Duration::from_secs(2);
 
 /// The state of the memory, and the opportunistic jobs. Memory is in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reading {
+pub struct MemoryReading {
     /// The memory that could be allocated without swapping (`MemAvailable`).
-    pub(super) available: u64,
+    pub available: u64,
     /// The memory that stays free for the system.
-    pub(super) reserve: u64,
+    pub reserve: u64,
     /// The memory that jobs in their windows have not taken yet, up to their requests.
-    pub(super) promised: u64,
+    pub promised: u64,
     /// The share of the last 10 s in which all processes waited for memory, in hundredths of a percent.
-    pub(super) pressure: u32,
+    pub pressure: u32,
     /// The opportunistic jobs, from old to new.
-    pub(super) jobs: Vec<OpportunisticJob>,
+    pub jobs: Vec<OpportunisticJob>,
     /// The time since a job was last parked or went on.
-    pub(super) quiet: Duration,
+    pub quiet: Duration,
 }
 
 /// An opportunistic job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OpportunisticJob {
+pub struct OpportunisticJob {
     /// The attempt.
-    pub(super) attempt: Attempt,
+    pub attempt: Attempt,
     /// Whether it is parked because memory was short.
-    pub(super) parked: bool,
+    pub parked: bool,
     /// Whether it is frozen already, for this reason or another one.
-    pub(super) frozen: bool,
+    pub frozen: bool,
 }
 
 /// The jobs whose state changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Decision {
+pub struct MemoryDecision {
     /// The jobs to park.
-    pub(super) park: Vec<Attempt>,
+    pub park: Vec<Attempt>,
     /// The jobs that go on.
-    pub(super) resume: Vec<Attempt>,
+    pub resume: Vec<Attempt>,
 }
 
-impl Reading {
+impl MemoryReading {
     /// Returns the memory that is free beyond the reserve and the promises; below 0 if they are not covered.
-    pub(super) fn headroom(&self) -> i128 {
+    fn headroom(&self) -> i128 {
         i128::from(self.available) - i128::from(self.reserve) - i128::from(self.promised)
     }
 
@@ -64,7 +64,7 @@ impl Reading {
     /// Returns whether memory is short: the reserve or the promises are not covered, or nearly so and processes wait for memory.
     ///
     /// Pressure alone is no shortage of the machine: a job that fills its own request waits, too.
-    pub(super) fn is_short(&self) -> bool {
+    fn is_short(&self) -> bool {
         self.headroom() < 0 || (self.pressure >= PRESSURE && self.headroom() < self.band())
     }
 
@@ -72,18 +72,18 @@ impl Reading {
     ///
     /// While memory is short, each reading parks the newer half of the running jobs, so that n jobs are parked after
     /// log2(n) + 1 readings. When the headroom is the band again, the oldest parked job goes on, one at a time.
-    pub(super) fn decide(&self) -> Decision {
+    pub fn decide(&self) -> MemoryDecision {
         if self.is_short() {
             let running: Vec<Attempt> =
                 self.jobs.iter().filter(|job| !job.parked && !job.frozen).map(|job| job.attempt).collect();
             // A job that is frozen for another reason stays so when that reason is over.
             let frozen = self.jobs.iter().filter(|job| !job.parked && job.frozen).map(|job| job.attempt);
             let newer = running[running.len() / 2..].iter().copied();
-            return Decision { park: newer.chain(frozen).collect(), resume: vec![] };
+            return MemoryDecision { park: newer.chain(frozen).collect(), resume: vec![] };
         }
         let may_resume = self.headroom() >= self.band() && self.quiet >= QUIET;
         let oldest = self.jobs.iter().find(|job| job.parked && may_resume);
-        Decision { park: vec![], resume: oldest.map(|job| job.attempt).into_iter().collect() }
+        MemoryDecision { park: vec![], resume: oldest.map(|job| job.attempt).into_iter().collect() }
     }
 }
 
@@ -101,13 +101,13 @@ mod tests {
 
     /// Returns a reading with a reserve of 100 MiB. Lower case letters are running jobs, upper case ones parked, `#` a frozen
     /// one; they are numbered from 1.
-    fn reading(available: u64, promised: u64, pressure: u32, jobs: &str) -> Reading {
+    fn reading(available: u64, promised: u64, pressure: u32, jobs: &str) -> MemoryReading {
         let job = |(number, letter): (i64, char)| OpportunisticJob {
             attempt: attempt(number),
             parked: letter.is_uppercase(),
             frozen: letter == '#' || letter.is_uppercase(),
         };
-        Reading {
+        MemoryReading {
             available: available * MIB,
             reserve: 100 * MIB,
             promised: promised * MIB,
@@ -118,9 +118,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(reading: &Reading, park: &[i64], resume: &[i64]) {
+    fn check(reading: &MemoryReading, park: &[i64], resume: &[i64]) {
         let attempts = |jobs: &[i64]| jobs.iter().copied().map(attempt).collect::<Vec<_>>();
-        assert_eq!(reading.decide(), Decision { park: attempts(park), resume: attempts(resume) });
+        assert_eq!(reading.decide(), MemoryDecision { park: attempts(park), resume: attempts(resume) });
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
     fn the_oldest_goes_on_when_there_is_room_and_a_while_has_passed() {
         check(&reading(1099, 900, 0, "aBC"), &[], &[]);
         check(&reading(1100, 900, 0, "aBC"), &[], &[2]);
-        let soon = Reading {
+        let soon = MemoryReading {
             quiet: QUIET.checked_sub(Duration::from_millis(1)).unwrap(),
             ..reading(1100, 900, 0, "aBC")
         };

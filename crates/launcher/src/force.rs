@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use miserly_api::model::{Exit, KilledBy, OverdueCause};
 use miserly_core::Time;
-use miserly_engine::{Attempt, AttemptOutcome, Input};
-use miserly_launch::{BootTime, KillResult, MachineClock as _};
+use miserly_engine::{AttemptOutcome, Input};
+use miserly_launch::{BootTime, KillResult};
 
-use super::attempt::report_survivors;
-use super::shim_loop::Context;
-use super::supervise::Supervision;
-use super::tasks::Task;
+use crate::attempt::report_survivors;
+use crate::site::{Host, ShimHandle, Site};
+use crate::supervise::Supervision;
+use crate::tasks::Task;
 
 /// The time for the shim to end the job, after a command or after it was continued.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const KILL: i32 = 9;
 
 /// An end by force.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ForcedEnd {
+pub(crate) struct ForcedEnd {
     at: BootTime,
     step: Step,
     by: KilledBy,
@@ -56,7 +56,7 @@ impl ForcedEnd {
     /// Returns the end of an attempt whose window and cleanup time are over.
     ///
     /// If its running time counts, it is ended only if its shim is stopped time after time.
-    pub(super) fn overdue(now: BootTime, by_running_time: bool) -> ForcedEnd {
+    pub(crate) fn overdue(now: BootTime, by_running_time: bool) -> ForcedEnd {
         let patience = by_running_time.then_some(WAKES);
         ForcedEnd {
             at: now,
@@ -69,13 +69,13 @@ impl ForcedEnd {
     }
 
     /// Returns the end of an attempt that its shim shall kill at an instant.
-    pub(super) fn requested(kill_at: BootTime) -> ForcedEnd {
+    pub(crate) fn requested(kill_at: BootTime) -> ForcedEnd {
         let overdue = ForcedEnd::overdue(kill_at.after(PATIENCE), false);
         ForcedEnd { by: KilledBy::User, waits_for_epilog: true, ..overdue }
     }
 
     /// Leaves time for the epilog of an attempt whose processes are killed before. Once only.
-    pub(super) fn wait_for_epilog(&mut self, epilog: Duration) {
+    pub(crate) fn wait_for_epilog(&mut self, epilog: Duration) {
         if self.step == Step::Wake && !epilog.is_zero() && std::mem::take(&mut self.waits_for_epilog) {
             self.at = self.at.after(epilog);
         }
@@ -83,7 +83,7 @@ impl ForcedEnd {
 
     /// Returns the earlier of two ends, with the cause of the first one. One that waits for no shim
     /// precedes one that does.
-    pub(super) fn or(self, other: ForcedEnd) -> ForcedEnd {
+    pub(crate) fn or(self, other: ForcedEnd) -> ForcedEnd {
         match (self.patience, other.patience) {
             (Some(_), None) => return other,
             (None, Some(_)) => return self,
@@ -93,12 +93,12 @@ impl ForcedEnd {
     }
 
     /// Returns the instant of the next step, if it is one of this thread.
-    pub(super) fn next_step(&self) -> Option<BootTime> {
+    pub(crate) fn next_step(&self) -> Option<BootTime> {
         (self.step != Step::Killing).then_some(self.at)
     }
 
     /// Returns the outcome as its shim recorded it, with the cause if the shim saw only the kill.
-    pub(super) fn outcome(&self, recorded: AttemptOutcome) -> AttemptOutcome {
+    pub(crate) fn outcome(&self, recorded: AttemptOutcome) -> AttemptOutcome {
         match recorded {
             AttemptOutcome::Ended { at, exit: Exit::Signal(KILL), by: None } if self.step != Step::Wake => {
                 AttemptOutcome::Ended { at, exit: Exit::Signal(KILL), by: Some(self.by) }
@@ -109,7 +109,7 @@ impl ForcedEnd {
 
     /// Returns the outcome of an attempt without a record: that of a kill if the daemon killed the
     /// shim.
-    pub(super) fn lost(&self, found: AttemptOutcome, now: Time) -> AttemptOutcome {
+    pub(crate) fn lost(&self, found: AttemptOutcome, now: Time) -> AttemptOutcome {
         match found {
             AttemptOutcome::Lost(_) if self.step != Step::Wake => {
                 AttemptOutcome::Ended { at: now, exit: Exit::Signal(KILL), by: Some(self.by) }
@@ -119,51 +119,51 @@ impl ForcedEnd {
     }
 
     /// Schedules the step after a look at the shim, which was stopped or not.
-    fn looked(&mut self, was_stopped: bool) {
+    fn looked(&mut self, now: BootTime, was_stopped: bool) {
         match &mut self.patience {
-            None => self.next(Step::Job),
-            Some(0) if was_stopped => self.next(Step::Job),
+            None => self.next(now, Step::Job),
+            Some(0) if was_stopped => self.next(now, Step::Job),
             Some(left) if was_stopped => {
                 *left -= 1;
-                self.next(Step::Wake);
+                self.next(now, Step::Wake);
             }
             Some(left) => {
                 *left = WAKES;
-                self.again();
+                self.again(now);
             }
         }
     }
 
-    fn next(&mut self, step: Step) {
-        (self.step, self.at) = (step, BootTime::now().after(PATIENCE));
+    fn next(&mut self, now: BootTime, step: Step) {
+        (self.step, self.at) = (step, now.after(PATIENCE));
     }
 
     /// Tries again, later each time.
-    fn again(&mut self) {
-        self.at = BootTime::now().after(self.pause);
+    fn again(&mut self, now: BootTime) {
+        self.at = now.after(self.pause);
         self.pause = (self.pause * 2).min(LONGEST);
     }
 }
 
-impl Supervision {
+impl<S: Site> Supervision<S> {
     /// Takes the next step of an end by force, if it is due.
-    pub(super) fn force(&mut self, context: &Context, attempt: Attempt) {
+    pub(crate) fn force(&mut self, site: &S) {
         let Some(mut force) = self.force.take() else { return };
         force.wait_for_epilog(self.epilog());
-        if force.next_step().is_some_and(|at| at <= BootTime::now()) {
+        if force.next_step().is_some_and(|at| at <= site.now()) {
             match force.step {
                 Step::Wake => {
-                    let was_stopped = self.wake();
+                    let was_stopped = self.wake(site.host());
                     if was_stopped {
-                        context.report(Input::Overdue(attempt, OverdueCause::ShimStopped));
+                        site.report(Input::Overdue(self.attempt, OverdueCause::ShimStopped));
                     }
-                    force.looked(was_stopped);
+                    force.looked(site.now(), was_stopped);
                 }
                 Step::Job => {
-                    context.tasks.submit(attempt, Task::Kill);
+                    site.submit(self.attempt, Task::Kill);
                     force.step = Step::Killing;
                 }
-                Step::Shim => self.kill_shim(&mut force),
+                Step::Shim => self.kill_shim(site, &mut force),
                 Step::Killing => {}
             }
         }
@@ -171,40 +171,40 @@ impl Supervision {
     }
 
     /// Applies the result of [`Task::Kill`].
-    pub(super) fn killed(&mut self, context: &Context, attempt: Attempt, result: io::Result<KillResult>) {
+    pub(crate) fn killed(&mut self, site: &S, result: io::Result<KillResult>) {
         let Some(mut force) = self.force.filter(|force| force.step == Step::Killing) else { return };
         force.step = Step::Job;
         match result {
             Ok(KillResult::All(killed)) => {
                 if !killed.is_empty() {
-                    tracing::warn!("job {}: its shim did not end it; killed {killed:?}", attempt.job);
+                    tracing::warn!("job {}: its shim did not end it; killed {killed:?}", self.attempt.job);
                 }
-                self.wake();
-                force.next(Step::Shim);
+                self.wake(site.host());
+                force.next(site.now(), Step::Shim);
             }
             Ok(KillResult::Survivors(pids)) => {
-                self.wake();
-                report_survivors(context, attempt, pids);
-                force.again();
+                self.wake(site.host());
+                report_survivors(site, self.attempt, pids);
+                force.again(site.now());
             }
             Err(error) => {
-                tracing::warn!("job {}: cannot be ended by force: {error}", attempt.job);
-                force.again();
+                tracing::warn!("job {}: cannot be ended by force: {error}", self.attempt.job);
+                force.again(site.now());
             }
         }
         self.force = Some(force);
     }
 
     /// Kills a shim that is stopped again. Any other shim is about to record the end.
-    fn kill_shim(&self, force: &mut ForcedEnd) {
-        if self.shim.is_stopped().unwrap_or(false) {
+    fn kill_shim(&self, site: &S, force: &mut ForcedEnd) {
+        if self.shim.is_stopped() {
             tracing::warn!("job {}: its shim stays stopped; it is killed", self.attempt.job);
-            if let Err(error) = self.executor.kill_shim(self.attempt, &self.shim) {
+            if let Err(error) = site.host().kill_shim(self.attempt, &self.shim) {
                 tracing::warn!("job {}: its shim cannot be killed: {error}", self.attempt.job);
             }
         }
-        (force.step, force.at) = (Step::Job, BootTime::now().after(force.pause));
-        force.pause = (force.pause * 2).min(LONGEST);
+        force.step = Step::Job;
+        force.again(site.now());
     }
 }
 
@@ -240,13 +240,13 @@ mod tests {
     fn a_shim_that_counts_running_time_is_continued_until_it_is_stopped_time_after_time() {
         let mut force = ForcedEnd::overdue(NOW, true);
         for was_stopped in [false, true, true, false, true, true, true, true, true] {
-            force.looked(was_stopped);
+            force.looked(NOW, was_stopped);
             assert_eq!(force.step, Step::Wake);
         }
-        force.looked(true);
+        force.looked(NOW, true);
         assert_eq!(force.step, Step::Job);
         let mut force = ForcedEnd::overdue(NOW, false);
-        force.looked(false);
+        force.looked(NOW, false);
         assert_eq!(force.step, Step::Job);
     }
 
@@ -257,7 +257,7 @@ mod tests {
         let mut force = ForcedEnd::overdue(NOW, false);
         assert_eq!(force.outcome(ended(KILL, None)), ended(KILL, None));
         assert_eq!(force.lost(AttemptOutcome::Lost(LostBy::Shim), at), AttemptOutcome::Lost(LostBy::Shim));
-        force.next(Step::Job);
+        force.next(NOW, Step::Job);
         assert_eq!(force.outcome(ended(KILL, None)), ended(KILL, Some(KilledBy::Time)));
         assert_eq!(force.outcome(ended(11, None)), ended(11, None));
         assert_eq!(force.outcome(ended(KILL, Some(KilledBy::User))), ended(KILL, Some(KilledBy::User)));

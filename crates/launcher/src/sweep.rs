@@ -1,0 +1,165 @@
+//! Attempts that have a folder and no usable record: the state is older than they are, or damaged.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use miserly_core::Span;
+use miserly_engine::{Adoption, Attempt};
+use miserly_executor::FindFailure;
+use miserly_launch::{AttemptSpec, BootTime, REPLY_TIMEOUT, RunMode, ShimCommand, ShimReply};
+
+use crate::attempt::Begin;
+use crate::site::{Found, Host, ShimHandle, Supervisor};
+use crate::supervise::wake;
+use crate::take_up::PAUSE;
+
+/// The time for the replies of all shims together.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The treatment of running attempts that the state does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownAttempts {
+    /// They run on until the ends of their windows.
+    Adopt,
+    /// They are ended, with this grace period.
+    End(Span),
+}
+
+/// The window of an attempt: its processors, and its end if it has one.
+type Window = (Vec<u32>, Option<BootTime>);
+
+/// Settles the attempts that have a folder and are not in `known`. Returns those that are adopted. Each one that runs is passed
+/// to the supervisor.
+///
+/// An attempt of a job in `unreadable` keeps its folder, and is adopted if it runs. Of another
+/// one the folder is removed when it is over.
+///
+/// # Errors
+/// If the folders cannot be listed.
+pub(crate) fn sweep<H: Host>(
+    host: &H,
+    supervisor: &impl Supervisor<H::Shim>,
+    known: &[Attempt],
+    unreadable: &BTreeSet<i64>,
+    unknown: UnknownAttempts,
+) -> io::Result<Vec<Adoption>> {
+    let sweep = Sweep { host, supervisor, unknown, until: host.clock().boot_now().after(LONGEST) };
+    let mut adopted = vec![];
+    for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
+        adopted.extend(if unreadable.contains(&attempt.job) {
+            sweep.adopt(attempt)
+        } else {
+            sweep.settle_unknown(attempt)
+        });
+    }
+    Ok(adopted)
+}
+
+struct Sweep<'a, H, S> {
+    host: &'a H,
+    supervisor: &'a S,
+    unknown: UnknownAttempts,
+    /// The end of the time for replies.
+    until: BootTime,
+}
+
+impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
+    fn settle_unknown(&self, attempt: Attempt) -> Option<Adoption> {
+        let path = self.host.folder(attempt);
+        match (self.host.find(attempt, REPLY_TIMEOUT), self.unknown) {
+            (Ok(Found::Alive(shim)), UnknownAttempts::End(grace)) => {
+                tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
+                self.supervisor.supervise(attempt, Begin::Unknown(shim, grace));
+            }
+            (Ok(Found::Alive(_)), UnknownAttempts::Adopt) => return self.adopt(attempt),
+            (Ok(_), _) => self.host.retire(attempt),
+            (Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)), UnknownAttempts::Adopt) => {
+                return self.adopt(attempt);
+            }
+            (Err(error), _) => tracing::error!("{}: its job is unknown: {error}", path.display()),
+        }
+        None
+    }
+
+    /// Supervises an attempt without a usable record, if it runs or may run.
+    fn adopt(&self, attempt: Attempt) -> Option<Adoption> {
+        let path = self.host.folder(attempt);
+        let spec = self.host.spec(attempt);
+        let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
+        let window = match self.host.find(attempt, REPLY_TIMEOUT) {
+            Ok(Found::Alive(mut shim)) => {
+                let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
+                self.supervisor.supervise(attempt, Begin::Alive(shim));
+                window
+            }
+            Err(error @ FindFailure::Final(_)) => {
+                tracing::error!("{}: {error}", path.display());
+                return None;
+            }
+            Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
+                self.supervisor.supervise(attempt, Begin::Find);
+                of_spec
+            }
+            Ok(_) => return None,
+        };
+        if window.is_none() {
+            tracing::error!("{}: it runs on processors that are unknown", path.display());
+        }
+        let (cpus, end) = window.unwrap_or_default();
+        let end = end.filter(|end| *end < BootTime::MAX).map(|end| self.host.clock().ticks(end));
+        tracing::warn!(
+            "{}: it runs without a record of its job; it is adopted, with cpus {cpus:?}",
+            path.display()
+        );
+        Some(adoption(attempt, spec.as_ref(), Adoption { cpus, end, ..Adoption::default() }))
+    }
+}
+
+/// Adds to an adoption what the specification of the attempt has.
+fn adoption(attempt: Attempt, spec: Option<&AttemptSpec>, adoption: Adoption) -> Adoption {
+    let Some(spec) = spec else { return Adoption { attempt, ..adoption } };
+    let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
+    let name = spec.env.iter().find(|(name, _)| name == "MISERLY_JOB_NAME");
+    Adoption {
+        attempt,
+        name: name.map(|(_, value)| text(value)).unwrap_or_default(),
+        memory: spec.limits.memory.unwrap_or(0) / 1024,
+        command: spec.argv.iter().map(text).collect(),
+        directory: spec.cwd.clone(),
+        ..adoption
+    }
+}
+
+/// Returns the window that a specification has.
+fn window_of(mode: &RunMode) -> Window {
+    match (mode, mode.window()) {
+        (RunMode::Reserved { cpus, end }, _) => (cpus.clone(), Some(*end)),
+        (_, Some(window)) => (window.cpus.clone(), Some(window.end)),
+        (_, None) => Window::default(),
+    }
+}
+
+/// Asks a shim for its window. A stopped one is continued, since it could not answer.
+fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<Window> {
+    wake(host, attempt, shim);
+    let number = shim.send(&ShimCommand::Status).ok()?;
+    loop {
+        match shim.receive().ok()? {
+            Some(answer) if answer.number == number => return window_in(answer.reply),
+            Some(_) => {}
+            None if host.clock().boot_now() >= until => return None,
+            None => host.pause(PAUSE),
+        }
+    }
+}
+
+/// Returns the window that a shim reports.
+fn window_in(reply: ShimReply) -> Option<Window> {
+    let ShimReply::Done(state) = reply else { return None };
+    Some(match (state.end, state.window) {
+        (Some(end), _) => (state.cpus, Some(end)),
+        (None, Some(window)) => (window.cpus, Some(window.end)),
+        (None, None) => Window::default(),
+    })
+}
