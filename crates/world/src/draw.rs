@@ -206,12 +206,12 @@ impl Maker {
             after.push((condition, other));
         }
         let members = if features.arrays && self.draws.one_in(4) { 1 + self.draws.small(5) } else { 0 };
-        let runs = (0..1 + self.draws.below(3)).map(|_| self.habit(time)).collect();
+        let runs = (0..=self.draws.below(3)).map(|_| self.habit(time)).collect();
         let draws = &mut self.draws;
         let wish = Wish {
             queue,
             cpus: 1 + draws.below(most),
-            gpus: if queue == 0 && self.machine.gpus > 0 && draws.one_in(3) { 1 } else { 0 },
+            gpus: u64::from(queue == 0 && self.machine.gpus > 0 && draws.one_in(3)),
             time,
             begin: (features.begins && draws.one_in(3)).then(|| draws.ticks(100 * SECOND)),
             deadline: (features.deadlines && draws.one_in(3)).then(|| draws.ticks(300 * SECOND)),
@@ -232,7 +232,7 @@ impl Maker {
         let limit = i64::from(time) * SECOND;
         let over = self.features.over && self.draws.one_in(4);
         let ticks = if over { limit + self.draws.ticks(20 * SECOND) } else { self.draws.ticks(limit) };
-        let code = if self.draws.one_in(3) { 1 } else { 0 };
+        let code = i32::from(self.draws.one_in(3));
         Habit { ticks, code, stubborn: self.features.stubborn && self.draws.one_in(4) }
     }
 
@@ -332,7 +332,7 @@ impl Maker {
             machine.gpus = self.machine.gpus;
         }
         if machine.queues.len() < self.machine.queues.len() {
-            machine.queues = self.machine.queues.clone();
+            machine.queues.clone_from(&self.machine.queues);
         }
         machine
     }

@@ -29,7 +29,7 @@ const RETRY: i64 = 5 * SECOND;
 /// The most batches without a wait between them.
 const RESTLESS: u32 = 2000;
 /// The steps from one comparison of the state with its stored form to the next.
-const EVERY: usize = 1;
+const EVERY: usize = 10;
 /// The time after the end of the faults within which everything must have come to an end.
 const SETTLE: i64 = 3600 * 24 * SECOND;
 /// The wall time at which a world begins, seconds since 1970.
@@ -70,6 +70,7 @@ pub fn run(script: &Script) -> Outcome {
 type Daemon = Engine<Site, MemoryJournal>;
 
 /// The world.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct World {
     pub(crate) now: i64,
     /// The wall clock beside the other one.
@@ -354,7 +355,7 @@ impl World {
             ..DaemonInfo::default()
         };
         let (journal, site, setup, now) =
-            (self.journal.clone(), self.site.clone(), self.setup(&self.machine), self.moment());
+            (self.journal.clone(), self.site.clone(), World::setup(&self.machine), self.moment());
         let begun = guarded(move || {
             let mut engine = Engine::open(setup, info, journal, site, now)?;
             engine.begin(now, &absence)?;
@@ -369,7 +370,7 @@ impl World {
     }
 
     fn reload(&mut self, machine: &MachineSetup) -> Checked {
-        let setup = self.setup(machine);
+        let setup = World::setup(machine);
         let now = self.moment();
         let Some(mut engine) = self.daemon.take() else { return Ok(()) };
         let mut refused = None;
@@ -547,14 +548,14 @@ impl World {
 
     /// Returns the configuration of the present daemon.
     pub(crate) fn setup_now(&self) -> Setup {
-        self.setup(&self.machine)
+        World::setup(&self.machine)
     }
 
     pub(crate) fn latest(&self) -> Option<std::sync::Arc<miserly_engine::Snapshot>> {
         Some(self.daemon.as_ref()?.snapshots().latest())
     }
 
-    fn setup(&self, machine: &MachineSetup) -> Setup {
+    fn setup(machine: &MachineSetup) -> Setup {
         let all: u64 = machine.queues.iter().map(|(_, cpus)| *cpus).sum();
         let all = u32::try_from(all).unwrap_or(u32::MAX);
         let memory = 1 << 20;

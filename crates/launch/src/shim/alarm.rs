@@ -9,7 +9,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-use crate::clock::MachineClock as _;
+use crate::clock::MachineClock;
 
 /// A descriptor that is readable from a given instant on, also after the machine was suspended.
 pub(super) struct Alarm {
@@ -26,7 +26,7 @@ impl Alarm {
     pub(super) fn set(&self, at: Option<BootTime>) -> io::Result<()> {
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         // A past instant fires at once.
-        let it_value = at.map_or(never, |at| at.timer());
+        let it_value = at.map_or(never, MachineClock::timer);
         let spec = Itimerspec { it_interval: never, it_value };
         timerfd_settime(&self.fd, TimerfdTimerFlags::ABSTIME, &spec)?;
         Ok(())
