@@ -24,7 +24,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.record_promise(now, number, latest, Some(why)),
             Effect::Suspended { .. } => self.suspend(at, number),
-            Effect::Resumed { .. } => self.resume(at, number),
+            Effect::Resumed { .. } => self.resume(now, at, number),
             Effect::Requeued { .. } => self.displace(number),
             Effect::OpportunisticProcs { procs, .. } => {
                 self.run_opportunistically(now, at, number, procs.get());
@@ -212,7 +212,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn suspend(&mut self, at: Time, number: i64) {
         self.jobs.set_stopped(number);
         let end = self.end_if_orphaned(at, number);
-        let Some(run) = self.jobs.run_mut(number) else { return };
+        let displaced = |run: &Run| run.ending == Some(Ending::Displaced);
+        let Some(run) = self.jobs.run_mut(number).filter(|run| !displaced(run)) else { return };
         run.stopped = true;
         self.cpus.give(&std::mem::take(&mut run.cpus));
         let attempt = Attempt { job: number, nth: run.nth };
@@ -233,8 +234,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Some(Action::EndIfOrphaned { end: until + self.setup.orphan_resume_delay + left, left })
     }
 
-    fn resume(&mut self, at: Time, number: i64) {
+    fn resume(&mut self, now: Now, at: Time, number: i64) {
         self.jobs.set_running(number);
+        // A job that was displaced and suspended at one instant has no attempt, or one whose end begins the window.
+        if self.jobs.run(number).is_none_or(|run| run.ending == Some(Ending::Displaced)) {
+            return self.begin_window(now, at, number);
+        }
         let end = self.window_end(number).unwrap_or(at);
         let cpus = self.allocate_cpus(number);
         let Some(run) = self.jobs.run_mut(number) else { return };

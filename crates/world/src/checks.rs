@@ -24,6 +24,8 @@ struct Seen {
     judged: usize,
     /// The promise that was judged as kept, with the attempt.
     kept: Option<(i64, u32)>,
+    /// Whether an operator changed it.
+    by_operator: bool,
     /// Whether a user let it run again, or released it.
     requeued: bool,
     released: bool,
@@ -42,6 +44,8 @@ pub(crate) struct Watch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenJobs {
     all: Vec<(i64, &'static str)>,
+    /// Why the first of them does not run.
+    first: String,
     pub(crate) held: Vec<i64>,
     pub(crate) paused: Vec<i64>,
 }
@@ -71,7 +75,12 @@ impl Watch {
     }
 
     /// Takes note of a request that was carried out.
-    pub(crate) fn changed(&mut self, tags: &BTreeMap<u32, Vec<i64>>, request: &Request) {
+    pub(crate) fn changed(&mut self, tags: &BTreeMap<u32, Vec<i64>>, user: u32, request: &Request) {
+        if let (0, Some(tag)) = (user, request.tag()) {
+            for number in tags.get(&tag).into_iter().flatten() {
+                self.jobs.entry(*number).or_default().by_operator = true;
+            }
+        }
         let (tag, moves) = match request {
             Request::Hold { tag, move_promises } | Request::Modify { tag, move_promises, .. } => {
                 (tag, *move_promises)
@@ -115,6 +124,7 @@ impl World {
             self.check_job(view).map_err(|what| format!("job {}: {what}", view.number))?;
         }
         let status = self.status(&snapshot)?;
+        check_rules(&status)?;
         check_sums(&views, &status)?;
         self.check_capacity()?;
         if all { self.check_stored(&snapshot) } else { Ok(()) }
@@ -164,6 +174,9 @@ impl World {
                 Phase::Suspended(_) => "suspended",
                 _ => "unknown",
             };
+            if open.all.is_empty() {
+                open.first = format!("{:?}, planned {:?}", view.reasons, view.planned);
+            }
             open.all.push((view.number, state));
             if state == "held" || view.set_aside.is_some() {
                 self.watch.release(view.number);
@@ -277,7 +290,7 @@ impl World {
             (risk.why == Amended && !waits_for_others)
                 || matches!(risk.why, Held | Modified | Operator | Released | Requeued)
         });
-        if by_users && !moves {
+        if by_users && !moves && !seen.by_operator {
             return Err(format!("its promise is at risk for another user: {risk:?}"));
         }
         Ok(())
@@ -355,6 +368,17 @@ fn difference(shown: &JobView, stored: &JobView) -> Option<String> {
     let (shown, stored) = (shown.as_object()?, stored.as_object()?);
     let name = shown.keys().chain(stored.keys()).find(|name| shown.get(*name) != stored.get(*name))?;
     Some(format!("{name} is {:?} and {:?}", shown.get(name), stored.get(name)))
+}
+
+/// No policy broke a rule, and every job has its place.
+fn check_rules(status: &Status) -> Checked {
+    for queue in &status.queues {
+        if let Some(why) = &queue.stopped {
+            return Err(format!("queue {} is stopped: {why}", queue.name));
+        }
+    }
+    let aside = status.set_aside.first();
+    aside.map_or(Ok(()), |aside| Err(format!("job {} is set aside: {}", aside.job, aside.reason)))
 }
 
 /// The numbers of promises are those of the jobs.

@@ -103,6 +103,24 @@ pub enum Request {
     Limits,
 }
 
+impl Request {
+    /// Returns the tag of the jobs that it is about.
+    pub(crate) fn tag(&self) -> Option<u32> {
+        match *self {
+            Request::Cancel { tag, .. }
+            | Request::Hold { tag, .. }
+            | Request::Release { tag }
+            | Request::Requeue { tag, .. }
+            | Request::Extend { tag, .. }
+            | Request::Pause { tag, .. }
+            | Request::Signal { tag }
+            | Request::Modify { tag, .. }
+            | Request::Preview { tag } => Some(tag),
+            _ => None,
+        }
+    }
+}
+
 /// What a user submits, and what becomes of its processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -410,7 +410,7 @@ impl World {
 
     fn refused(&mut self, problem: &Problem) -> Checked {
         self.note(&format!("  refused: {}", problem.message));
-        if problem.code == ProblemCode::Internal {
+        if problem.code == ProblemCode::Internal || problem.message.contains("broke a rule") {
             return Err(format!("a request is refused for a defect: {}", problem.message));
         }
         Ok(())
@@ -420,7 +420,7 @@ impl World {
         let Some(question) = self.question(request) else { return Ok(()) };
         let Some(reply) = self.ask(user, question)? else { return Ok(()) };
         match reply {
-            Ok(_) => self.watch.changed(&self.tags, request),
+            Ok(_) => self.watch.changed(&self.tags, user, request),
             Err(problem) => self.refused(&problem)?,
         }
         Ok(())

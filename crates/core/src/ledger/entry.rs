@@ -292,7 +292,11 @@ impl Entry {
         if !self.is_untouched() {
             return Err(Rule::NotWaiting);
         }
-        self.request = request;
+        let before = std::mem::replace(&mut self.request, request);
+        // A place holds exactly what was requested. The policy finds another one.
+        if before.demand != self.request.demand {
+            self.planned_on = None;
+        }
         if !keeps_promise {
             (self.promise, self.planned, self.planned_on) = (None, None, None);
         }

@@ -45,6 +45,8 @@ pub(super) struct Kept<A: Availability> {
     /// Waiting jobs that had no reservation when the plan was rebuilt: their requests changed. They get reservations before
     /// other jobs move into their former places.
     displaced: Vec<JobId>,
+    /// Waiting jobs that had a planned start and no promise when the plan was rebuilt: another policy planned them.
+    unpromised: Vec<JobId>,
     /// Whether a job ended since the last pass.
     compress: bool,
     /// Whether an external change may conflict with reservations.
@@ -140,6 +142,7 @@ impl<A: Availability> Kept<A> {
             plan: Plan::new(availability, rules.guarantee.is_some()),
             arrived: Vec::new(),
             displaced: Vec::new(),
+            unpromised: Vec::new(),
             compress: false,
             repair: false,
             rules,
@@ -305,6 +308,9 @@ impl<A: Availability> Kept<A> {
     }
 
     fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        if !self.unpromised.is_empty() || !self.displaced.is_empty() {
+            self.drop_foreign_plans(context);
+        }
         let missed = self.plan.availability.any_overdue() || self.plan.reservations.any_missed();
         if std::mem::take(&mut self.repair) || missed {
             self.repair(context)?;
@@ -322,8 +328,12 @@ impl<A: Availability> Kept<A> {
     pub(super) fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         *self = Kept::new(A::rebuild(now, ledger), self.rules.clone());
         for job in ledger.waiting() {
-            match self.saved(job, ledger.entry(job)) {
-                Some(held) => self.keep(now, ledger, held),
+            let entry = ledger.entry(job);
+            match self.saved(job, entry) {
+                Some(held) => {
+                    self.keep(now, ledger, held);
+                    self.unpromised.extend(entry.promise.is_none().then_some(job));
+                }
                 None => self.displaced.push(job),
             }
         }
@@ -335,7 +345,19 @@ impl<A: Availability> Kept<A> {
                 self.keep(now, ledger, held);
             }
         }
-        self.displaced.sort_by_cached_key(|job| Key::arrival(ledger.entry(*job)));
+    }
+
+    /// Drops the plans of another policy, which promised nothing. Their jobs get reservations of this one.
+    fn drop_foreign_plans(&mut self, context: &Context<'_>) {
+        let unpromised = std::mem::take(&mut self.unpromised);
+        // A policy within another one promises nothing either.
+        for job in unpromised.into_iter().filter(|_| context.keeps_promises()) {
+            if self.plan.lift(job).is_some() && self.queue.remove(job).is_some() {
+                self.plan.reservations.remove(job);
+                self.displaced.push(job);
+            }
+        }
+        self.displaced.sort_by_cached_key(|job| Key::arrival(context.ledger().entry(*job)));
     }
 
     /// Removes a waiting job and its reservation. Returns whether that is the whole consequence.
