@@ -265,7 +265,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn refuse(&mut self, now: Now, number: i64, why: Refusal) {
         let message = refusal_message(why, &self.unrecorded);
+        self.kill_early_run(number);
         self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });
+    }
+
+    /// Ends the attempt that a job has ahead of a window that never comes. Its end concerns no job then.
+    pub(crate) fn kill_early_run(&mut self, number: i64) {
+        let kill = self.kill(Ending::Cancelled);
+        let Some(run) = self.jobs.get_mut(number).and_then(|record| record.run.take()) else { return };
+        self.cpus.give(&run.cpus);
+        self.batch.act(Attempt { job: number, nth: run.nth }, kill);
     }
 
     /// Finishes a job.

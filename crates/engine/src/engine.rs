@@ -236,7 +236,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             || has_late_end(now, &ends)
             || self.has_late_launch(&launches);
         if was_away {
-            self.apply_absence(now, Absence { ended: ends, used, epilogs, ..Absence::default() }, &launches)?;
+            let begun = self.windows_begun(now, &ends);
+            let absence = Absence { ended: ends, used, epilogs, begun: begun.clone() };
+            self.apply_absence(now, absence, &launches)?;
+            self.adopt_begun(&begun);
         } else {
             self.record_usage(&used);
             self.record_epilogs(epilogs);

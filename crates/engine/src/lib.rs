@@ -50,7 +50,8 @@ pub use miserly_saved::{
 };
 
 pub use attempt::launcher::{
-    Absence, Action, Attempt, AttemptOutcome, BegunWindow, Launch, Launcher, PlannedWindow, SlotSchedule,
+    Absence, Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Launch, Launcher, PlannedWindow,
+    SlotSchedule,
 };
 pub use attempt::start_observer::{JobStart, StartObserver};
 pub use cpus::topology::Topology;

@@ -138,6 +138,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn remove_expired(&mut self, now: Now) -> Result<(), EngineError> {
         let mut round = Round::default();
         for number in std::mem::take(&mut self.batch.expired) {
+            self.kill_early_run(number);
             self.expire(now, number, &mut round);
         }
         if !round.is_empty() {

@@ -38,6 +38,8 @@ pub(crate) struct Watch {
     jobs: BTreeMap<i64, Seen>,
     /// Whether somebody broke promises on purpose.
     moves: bool,
+    /// Whether some jobs wait for others.
+    conditions: bool,
 }
 
 /// The jobs that keep a world from its end.
@@ -64,6 +66,7 @@ impl Watch {
 
     /// Takes note of accepted jobs.
     pub(crate) fn accept(&mut self, numbers: &[i64], wish: &Wish, now: i64) -> Checked {
+        self.conditions |= !wish.after.is_empty();
         for number in numbers {
             let seen =
                 Seen { wish: wish.clone(), begin: wish.begin.map(|ticks| now + ticks), ..Seen::default() };
@@ -74,17 +77,16 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes note of a request that was carried out.
-    pub(crate) fn changed(&mut self, tags: &BTreeMap<u32, Vec<i64>>, user: u32, request: &Request) {
+    /// Takes note of a request.
+    pub(crate) fn asked(&mut self, tags: &BTreeMap<u32, Vec<i64>>, user: u32, request: &Request) {
         if let (0, Some(tag)) = (user, request.tag()) {
             for number in tags.get(&tag).into_iter().flatten() {
                 self.jobs.entry(*number).or_default().by_operator = true;
             }
         }
         let (tag, moves) = match request {
-            Request::Hold { tag, move_promises } | Request::Modify { tag, move_promises, .. } => {
-                (tag, *move_promises)
-            }
+            Request::Hold { tag, move_promises } => (tag, *move_promises),
+            Request::Modify { tag, before, move_promises, .. } => (tag, *move_promises || before.is_some()),
             Request::Requeue { tag, move_promises } => {
                 for number in tags.get(tag).into_iter().flatten() {
                     self.jobs.entry(*number).or_default().requeued = true;
@@ -236,6 +238,8 @@ impl World {
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.site.0.borrow().begun.get(&attempt).copied().flatten();
         let moves = self.watch.moves;
+        // The end of a job on which others depend may come later than was promised.
+        let conditions = self.watch.conditions;
         // An ended job keeps the wall times of its clock.
         let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;
         let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
@@ -283,11 +287,9 @@ impl World {
                 "it waits, was promised to start by {promised:?}, and nothing says that it is late"
             ));
         }
-        // The end of a job on which it depends may come later than was promised.
-        let waits_for_others = !seen.wish.after.is_empty();
         let by_users = risk.is_some_and(|risk| {
             use PromiseChangeReason::{Amended, Held, Modified, Operator, Released, Requeued};
-            (risk.why == Amended && !waits_for_others)
+            (risk.why == Amended && !conditions)
                 || matches!(risk.why, Held | Modified | Operator | Released | Requeued)
         });
         if by_users && !moves && !seen.by_operator {

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 use miserly_engine::{
-    Absence, Action, Attempt, AttemptOutcome, BegunWindow, Input, Launch, Launcher, PlannedWindow,
-    SlotSchedule,
+    Absence, Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Input, Launch, Launcher,
+    PlannedWindow, SlotSchedule,
 };
 
 use crate::effects::Effects;
@@ -18,8 +18,6 @@ use crate::step::Habit;
 const LAUNCH: i64 = 8_000;
 /// The time from a request to end to the exit of a process that obeys.
 const EXIT: i64 = 3_000;
-/// The delay after which a shim begins a window although a daemon is there.
-const BEGIN_DELAY: i64 = 2_000_000;
 
 /// The attempts of the machine. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +87,7 @@ impl Process {
 
     fn begin_at(&self, absent: bool) -> Option<i64> {
         let start = self.planned.as_ref()?.start.ticks();
-        self.end.is_none().then_some(if absent { start } else { start + BEGIN_DELAY })
+        self.end.is_none().then_some(if absent { start } else { start + BEGIN_DELAY.ticks() })
     }
 
     fn term_at(&self) -> Option<i64> {

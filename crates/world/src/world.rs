@@ -357,7 +357,9 @@ impl World {
         let (journal, site, setup, now) =
             (self.journal.clone(), self.site.clone(), World::setup(&self.machine), self.moment());
         let begun = guarded(move || {
+            let online = setup.cpus.clone();
             let mut engine = Engine::open(setup, info, journal, site, now)?;
+            engine.set_online(&online);
             engine.begin(now, &absence)?;
             Ok(engine)
         });
@@ -418,12 +420,12 @@ impl World {
 
     fn request(&mut self, user: u32, request: &Request) -> Checked {
         let Some(question) = self.question(request) else { return Ok(()) };
-        let Some(reply) = self.ask(user, question)? else { return Ok(()) };
-        match reply {
-            Ok(_) => self.watch.changed(&self.tags, user, request),
-            Err(problem) => self.refused(&problem)?,
+        // It may be carried out without a reply.
+        self.watch.asked(&self.tags, user, request);
+        match self.ask(user, question)? {
+            Some(Err(problem)) => self.refused(&problem),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Asks the daemon. Returns `None` if no reply came.

@@ -119,6 +119,9 @@ pub struct SlotSchedule {
     pub slots: BTreeMap<u32, BTreeSet<Attempt>>,
 }
 
+/// The delay after which a shim begins a planned window by itself although a daemon is there.
+pub const BEGIN_DELAY: Span = Span::from_ticks(2_000_000);
+
 /// A window that has not begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedWindow {

@@ -6,7 +6,8 @@ use miserly_core::{Amendment, Change, Round, Span, Time};
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{
-    Attempt, BegunWindow, Engine, EngineError, Journal, Launcher, Now, PlannedWindow, Record, SentWindow,
+    Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Engine, EngineError, Journal, Launcher, Now,
+    PlannedWindow, Record, SentWindow,
 };
 
 /// An opportunistic job that waits for its window.
@@ -83,6 +84,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.batch.touch(number);
             }
         }
+    }
+
+    /// Returns the windows that shims have begun by themselves, because this daemon did not: it was stopped, or had no room to
+    /// store its decisions. `ended` attempts have none.
+    pub(crate) fn windows_begun(
+        &mut self,
+        now: Now,
+        ended: &[(Attempt, AttemptOutcome)],
+    ) -> Vec<BegunWindow> {
+        let ahead = self.jobs.ahead();
+        let begun = |number: i64| {
+            let run = self.jobs.run(number).filter(|run| !run.in_window && run.ending.is_none())?;
+            let attempt = Attempt { job: number, nth: run.nth };
+            let SentWindow { start, end, cpus } = run.sent_window.clone()?;
+            let has_begun = start + BEGIN_DELAY <= now.ticks && now.ticks < end;
+            let lives = !ended.iter().any(|(one, _)| *one == attempt);
+            (has_begun && lives).then_some(BegunWindow { attempt, cpus, end })
+        };
+        ahead.into_iter().filter_map(begun).collect()
     }
 
     /// Applies windows that began without a daemon: each job keeps its processors, for the rest of its window.
