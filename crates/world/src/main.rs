@@ -80,7 +80,7 @@ fn report(args: &Args, script: &Script, failure: &Failure) -> Result<()> {
         println!("step {}: {}", failure.step, failure.what);
     }
     if let Some(path) = &args.keep {
-        fs::write(path, serde_json::to_string_pretty(&short)? + "\n")?;
+        fs::write(path, short.to_json())?;
     }
     bail!("{}", failure.what.chars().take(200).collect::<String>())
 }

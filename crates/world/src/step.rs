@@ -211,6 +211,16 @@ pub struct Script {
     pub steps: Vec<Step>,
 }
 
+impl Script {
+    /// Returns the script as JSON, a step on each line.
+    pub fn to_json(&self) -> String {
+        let json = |value: serde_json::Result<String>| value.unwrap_or_default();
+        let steps = self.steps.iter().map(|step| json(serde_json::to_string(step))).collect::<Vec<_>>();
+        let machine = json(serde_json::to_string(&self.machine));
+        format!("{{\"machine\":{machine},\n\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
+    }
+}
+
 /// A span in seconds, as text.
 struct Seconds(i64);
 

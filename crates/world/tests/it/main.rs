@@ -1,0 +1,77 @@
+//! Scripts that once failed, and the properties of scripts that others rest on.
+
+use std::fs;
+use std::path::Path;
+
+use miserly_world::{Outcome, Script, Step, run, script};
+
+fn kept() -> Vec<(String, Script)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    let mut kept: Vec<(String, Script)> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            (path.display().to_string(), serde_json::from_str(&text).unwrap())
+        })
+        .collect();
+    kept.sort_by(|one, other| one.0.cmp(&other.0));
+    kept
+}
+
+#[test]
+fn what_once_failed_does_not_fail_again() {
+    let kept = kept();
+    assert!(kept.len() >= 10);
+    for (name, script) in kept {
+        let Outcome { failure, .. } = run(&script);
+        assert_eq!(failure, None, "{name}:\n{script}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in [3, 57, 350] {
+        let [one, other] = [(); 2].map(|()| run(&script(seed, 300)));
+        assert!(one.trace.lines().count() > 100 && one.jobs > 0, "seed {seed}");
+        assert_eq!(one, other, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_script_is_stored_as_it_is() {
+    for seed in 0..20 {
+        let script = script(seed, 100);
+        assert_eq!(serde_json::from_str::<Script>(&script.to_json()).unwrap(), script, "seed {seed}");
+    }
+}
+
+/// Each kind of step comes in some of the seeds that every change plays, and each seed has few of them.
+#[test]
+fn the_seeds_have_all_kinds_of_steps() {
+    let kind = |step: &Step| format!("{step:?}").split([' ', '{']).next().unwrap_or_default().to_owned();
+    let mut all = std::collections::BTreeSet::new();
+    let mut fewest = usize::MAX;
+    for seed in 0..200 {
+        let kinds: std::collections::BTreeSet<String> = script(seed, 300).steps.iter().map(kind).collect();
+        fewest = fewest.min(kinds.len());
+        all.extend(kinds);
+    }
+    assert!(fewest < 5, "{fewest}");
+    let expect = [
+        "FailCommit",
+        "Full",
+        "Kill",
+        "KillShim",
+        "Reboot",
+        "Reload",
+        "Request",
+        "SetWall",
+        "Stall",
+        "Start",
+        "Stop",
+        "Submit",
+        "Wait",
+    ];
+    assert_eq!(all.iter().map(String::as_str).collect::<Vec<_>>(), expect);
+}
