@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
 use miserly_engine::{Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, Snapshot};
 
-use crate::site::Site;
+use crate::site::NoLauncher;
 use crate::step::{Habit, Request, SECOND, Wish};
 use crate::world::{Checked, World};
 
@@ -103,8 +103,7 @@ impl Watch {
 impl World {
     /// Checks the rules. `all`: also those that take longer.
     pub(crate) fn check(&mut self, all: bool) -> Checked {
-        let broken = std::mem::take(&mut self.site.0.borrow_mut().broken);
-        if let Some(broken) = broken.into_iter().next() {
+        if let Some(broken) = self.machine.take_broken() {
             return Err(broken);
         }
         self.check_runs()?;
@@ -187,13 +186,11 @@ impl World {
 
     /// No command runs too early, or more often than it may.
     fn check_runs(&self) -> Checked {
-        let site = self.site.0.borrow();
         let mut runs: BTreeMap<i64, u32> = BTreeMap::new();
-        for (attempt, begun) in &site.begun {
-            let Some(begun) = begun else { continue };
+        for (attempt, begun) in self.machine.begun() {
             *runs.entry(attempt.job).or_default() += 1;
             let Some(seen) = self.watch.jobs.get(&attempt.job) else { continue };
-            if seen.begin.is_some_and(|begin| *begun + 1_000 < begin) {
+            if seen.begin.is_some_and(|begin| begun + 1_000 < begin) {
                 return Err(format!("job {} begins before its earliest start", attempt.job));
             }
             if seen.wish.hold && !seen.released && seen.wish.members == 0 {
@@ -221,7 +218,7 @@ impl World {
         let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
-        let begun = self.site.0.borrow().begun.get(&attempt).copied().flatten();
+        let begun = self.machine.begun_at(attempt);
         let moves = self.watch.moves;
         // An ended job keeps the wall times of its clock.
         let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;
@@ -285,13 +282,12 @@ impl World {
 
     /// No two jobs that run in their windows share a processor.
     fn check_capacity(&self) -> Checked {
-        let site = self.site.0.borrow();
         let mut owner: BTreeMap<u32, Attempt> = BTreeMap::new();
-        for (attempt, process) in site.all.iter().filter(|(_, process)| process.holds_window(self.now)) {
-            for cpu in &process.cpus {
-                if let Some(other) = owner.insert(*cpu, *attempt) {
+        for (attempt, cpus) in self.machine.windows() {
+            for cpu in cpus {
+                if let Some(other) = owner.insert(cpu, attempt) {
                     let [one, two] =
-                        [other, *attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
+                        [other, attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
                     return Err(format!("processor {cpu} is in the windows of {one} and {two}"));
                 }
             }
@@ -304,7 +300,7 @@ impl World {
         let journal = self.journal.copy();
         let info = DaemonInfo { runs_as_users: true, ..DaemonInfo::default() };
         let setup = self.setup_now();
-        let loaded = Engine::open(setup, info, journal.clone(), Site::default(), self.moment());
+        let loaded = Engine::open(setup, info, journal.clone(), NoLauncher, self.moment());
         let loaded = loaded.map_err(|error| format!("the stored state cannot be loaded: {error}"))?;
         let loaded = loaded.snapshots().latest();
         let [shown, stored] = [(snapshot, &self.journal), (&*loaded, &journal)].map(|(snapshot, journal)| {
