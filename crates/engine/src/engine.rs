@@ -227,17 +227,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
         let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
         self.settle_left_out(now)?;
-        for (attempt, at) in &launches {
-            self.judge_launch(now, *attempt, *at);
-        }
         // After a failed commit no action followed what was due.
         let was_away = inputs.away
             || self.has_stalled(now)
             || has_late_end(now, &ends)
             || self.has_late_launch(&launches);
         if was_away {
-            self.apply_absence(now, Absence { ended: ends, used, epilogs, ..Absence::default() }, &launches)?;
+            let absence = Absence { ended: ends, launched: launches, used, epilogs, ..Absence::default() };
+            self.apply_absence(now, absence)?;
         } else {
+            self.judge_launches(now, &launches);
             self.record_usage(&used);
             self.record_epilogs(epilogs);
             let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);

@@ -8,7 +8,7 @@ use miserly_launch::{ShimCommand, ShimReply};
 
 use crate::attempt::Begin;
 use crate::clock::{BootClock, Clocks};
-use crate::outcome::{failed, outcome, used};
+use crate::outcome::{failed, launched, outcome, used};
 use crate::queue_programs;
 use crate::site::{Found, Host, ShimHandle, Supervisor};
 use crate::supervise::wake;
@@ -73,6 +73,7 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
         match self.host.find(attempt, Duration::ZERO) {
             Ok(Found::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
             Ok(found) => {
+                absence.launched.extend(launched(self.host, attempt).map(|at| (attempt, at)));
                 absence.used.extend(used(self.host, attempt, &found).map(|used| (attempt, used)));
                 let failed = queue_programs::note_found(self.host, attempt, &found);
                 absence.epilogs.extend(failed.map(|why| (attempt, why)));
