@@ -13,6 +13,9 @@ use crate::world::{Checked, World};
 /// The time by which a command may begin after its recorded start.
 const TOLERANCE: i64 = SECOND;
 
+/// The time after which a daemon that is not disturbed knows that a command has begun.
+const REPORTED: i64 = SECOND / 10;
+
 /// What a user knows of a job.
 #[derive(Clone, Debug, Default)]
 struct Seen {
@@ -218,7 +221,7 @@ impl World {
         let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
-        let begun = self.machine.begun_at(attempt);
+        let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
         let moves = self.watch.moves;
         // An ended job keeps the wall times of its clock.
         let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;

@@ -197,7 +197,14 @@ impl World {
         last
     }
 
+    fn write_notes(&mut self) {
+        for (at, note) in self.machine.take_notes() {
+            let _ = writeln!(self.trace, "{at:>14}   {note}");
+        }
+    }
+
     pub(crate) fn note(&mut self, what: &str) {
+        self.write_notes();
         let _ = writeln!(self.trace, "{:>14} {what}", self.now);
     }
 
@@ -347,9 +354,7 @@ impl World {
             Called::Returned(Err(error)) => return Err(format!("the daemon ends by itself: {error}")),
         }
         self.now = self.machine.now();
-        for note in self.machine.take_notes() {
-            let _ = writeln!(self.trace, "{:>14}   {note}", self.now);
-        }
+        self.write_notes();
         self.machine.take_broken().map_or(Ok(()), Err)
     }
 

@@ -69,7 +69,7 @@ pub(crate) struct Machine {
     habits: RefCell<BTreeMap<u32, Vec<Habit>>>,
     begun: RefCell<BTreeMap<Attempt, i64>>,
     broken: RefCell<Vec<String>>,
-    notes: RefCell<Vec<String>>,
+    notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
 }
 
@@ -222,7 +222,7 @@ impl Machine {
     }
 
     fn note(&self, what: String) {
-        self.notes.borrow_mut().push(what);
+        self.notes.borrow_mut().push((self.now(), what));
     }
 
     /// Returns the first rule that was broken since the last call.
@@ -230,8 +230,8 @@ impl Machine {
         self.broken.take().into_iter().next()
     }
 
-    /// Returns what happened since the last call, for the trace.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
+    /// Returns what happened since the last call, with its instants, for the trace.
+    pub(crate) fn take_notes(&self) -> Vec<(i64, String)> {
         self.notes.take()
     }
 
