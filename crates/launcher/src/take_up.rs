@@ -69,11 +69,14 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
 
     /// Finds out the state of an attempt without a wait. Returns whether it is known.
     fn find_one(&mut self, attempt: Attempt, asked: &mut Vec<Asked<H::Shim>>) -> bool {
+        let found = self.host.find(attempt, Duration::ZERO);
         let absence = &mut self.absence;
-        match self.host.find(attempt, Duration::ZERO) {
+        if found.is_ok() {
+            absence.launched.extend(launched(self.host, attempt).map(|at| (attempt, at)));
+        }
+        match found {
             Ok(Found::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
             Ok(found) => {
-                absence.launched.extend(launched(self.host, attempt).map(|at| (attempt, at)));
                 absence.used.extend(used(self.host, attempt, &found).map(|used| (attempt, used)));
                 let failed = queue_programs::note_found(self.host, attempt, &found);
                 absence.epilogs.extend(failed.map(|why| (attempt, why)));

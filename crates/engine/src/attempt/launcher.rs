@@ -135,7 +135,7 @@ pub struct PlannedWindow {
 pub struct Absence {
     /// The attempts that ended.
     pub ended: Vec<(Attempt, AttemptOutcome)>,
-    /// The instants at which their commands began, as far as they are known.
+    /// The instants at which commands began, as far as they are known. Attempts may live.
     pub launched: Vec<(Attempt, Time)>,
     /// The resources that they used, as far as they are known.
     pub used: Vec<(Attempt, Usage)>,

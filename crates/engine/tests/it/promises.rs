@@ -57,6 +57,23 @@ fn the_window_of_a_job_that_was_never_launched_begins_with_it() {
     }
 }
 
+/// The second daemon dies at the same step as the first.
+#[test]
+fn a_job_that_was_not_launched_twice_is_planned_for_its_time_only() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let second = life.submit(2, job(1, 20));
+        life.begin(6, &never_ran(first));
+        let again = vec![(Attempt { job: first, nth: 2 }, AttemptOutcome::NeverRan)];
+        life.actions(first);
+        life.begin(9, &Absence { ended: again, ..Absence::default() });
+        assert_eq!(launch(&life.actions(first)).end, Some(seconds(29)), "{policy}");
+        let promise = life.job(10, second).promise.unwrap();
+        assert_eq!(Life::second(promise.now.unwrap().start), 30, "{policy}");
+    }
+}
+
 /// The daemon was stopped between the record of a start and the launch, and then killed.
 #[test]
 fn a_late_start_counts_as_late_although_the_job_ended_without_a_daemon() {
