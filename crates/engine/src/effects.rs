@@ -24,7 +24,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.record_promise(now, number, latest, Some(why)),
             Effect::Suspended { .. } => self.suspend(at, number),
-            Effect::Resumed { .. } => self.resume(at, number),
+            Effect::Resumed { .. } => self.resume(now, at, number),
             Effect::Requeued { .. } => self.displace(number),
             Effect::OpportunisticProcs { procs, .. } => {
                 self.run_opportunistically(now, at, number, procs.get());
@@ -233,8 +233,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Some(Action::EndIfOrphaned { end: until + self.setup.orphan_resume_delay + left, left })
     }
 
-    fn resume(&mut self, at: Time, number: i64) {
+    fn resume(&mut self, now: Now, at: Time, number: i64) {
         self.jobs.set_running(number);
+        if self.jobs.run(number).is_none_or(|run| run.ending == Some(Ending::Displaced)) {
+            // It started and was suspended before its displaced attempt had ended.
+            return self.begin_window(now, at, number);
+        }
         let end = self.window_end(number).unwrap_or(at);
         let cpus = self.allocate_cpus(number);
         let Some(run) = self.jobs.run_mut(number) else { return };
