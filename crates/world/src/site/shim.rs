@@ -73,6 +73,10 @@ impl Machine {
         place.kill_in.set(None);
         place.is_shim_stopped.set(false);
         drop(place.listener.take());
+        // The preparing program dies with its shim, even if it is stopped.
+        if place.main.borrow().as_ref().is_some_and(|main| !main.is_command()) {
+            place.kill_main();
+        }
         self.note(format!("the shim of {}.{} is gone", place.attempt.job, place.attempt.nth));
     }
 }
