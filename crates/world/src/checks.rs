@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
+use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, QueueStatus, Status};
 use miserly_engine::{Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, Snapshot};
 
 use crate::site::NoLauncher;
@@ -119,6 +119,7 @@ impl World {
             self.check_job(view).map_err(|what| format!("job {}: {what}", view.number))?;
         }
         let status = self.status(&snapshot)?;
+        check_queues(&status)?;
         check_sums(&views, &status)?;
         self.check_capacity()?;
         if all { self.check_stored(&snapshot) } else { Ok(()) }
@@ -358,6 +359,13 @@ fn check_exit(seen: &Seen, view: &JobView) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// No policy broke a rule.
+fn check_queues(status: &Status) -> Checked {
+    let stopped =
+        |queue: &QueueStatus| Some(format!("queue {} is stopped: {}", queue.name, queue.stopped.as_ref()?));
+    status.queues.iter().find_map(stopped).map_or(Ok(()), Err)
 }
 
 /// Returns the first field in which two views differ.
