@@ -104,9 +104,11 @@ impl<A: Availability> Plan<A> {
         let deadline = if missed || !self.guarantee { at } else { held.deadline };
         self.reservations.set(job, at, place.clone(), deadline);
         A::record_plan(context, job, at, place, !self.guarantee && context.keeps_promises())?;
+        // The plan of an earlier policy need not be a promise.
+        let is_promised = context.ledger().entry(job).promise.is_some();
         match (missed, self.guarantee) {
-            (true, _) => context.break_promise(job, at),
-            (false, false) => context.promise(job, at),
+            (true, _) if is_promised => context.break_promise(job, at),
+            (true, _) | (false, false) => context.promise(job, at),
             (false, true) => Ok(()),
         }
     }
