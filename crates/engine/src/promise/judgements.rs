@@ -31,7 +31,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         });
     }
 
-    /// Judges the promises of jobs again that were launched after their promised starts, although their starts were recorded in time.
+    /// Judges the promises of jobs again that were launched after their promised starts, although recorded in time.
     pub(crate) fn judge_launches(&mut self, now: Now, launches: &[(Attempt, Time)]) {
         for (Attempt { job, nth }, at) in launches {
             let is_present =
