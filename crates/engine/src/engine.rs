@@ -227,9 +227,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
         let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
         self.settle_left_out(now)?;
-        for (attempt, at) in &launches {
-            self.judge_launch(now, *attempt, *at);
-        }
         // After a failed commit no action followed what was due.
         let was_away = inputs.away
             || self.has_stalled(now)
@@ -237,10 +234,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             || self.has_late_launch(&launches);
         if was_away {
             let begun = self.windows_begun(now, &ends);
-            let absence = Absence { ended: ends, used, epilogs, begun: begun.clone() };
-            self.apply_absence(now, absence, &launches)?;
+            let absence = Absence { ended: ends, launched: launches, used, epilogs, begun: begun.clone() };
+            self.apply_absence(now, absence)?;
             self.adopt_begun(&begun);
         } else {
+            self.judge_launches(now, &launches);
             self.record_usage(&used);
             self.record_epilogs(epilogs);
             let at = |outcome: &AttemptOutcome| outcome.at().unwrap_or(now.ticks).min(now.ticks);

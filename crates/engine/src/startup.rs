@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use miserly_core::{Entry, Fault, JobId, Round, State, System, Time, WakeUps};
+use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
 
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
@@ -108,7 +108,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
         self.batch.line(&JournalLine::began(now.ticks, now.wall, &self.setup));
         self.settle_left_out(now)?;
-        self.apply_absence(now, absence.clone(), &[])?;
+        self.apply_absence(now, absence.clone())?;
         self.fit_pools(now)?;
         self.settle_dependencies(now, None)?;
         self.adopt_begun(&absence.begun);
@@ -116,18 +116,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
-    pub(crate) fn apply_absence(
-        &mut self,
-        now: Now,
-        absence: Absence,
-        launches: &[(Attempt, Time)],
-    ) -> Result<(), EngineError> {
+    pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
+        self.judge_launches(now, &absence.launched);
         // Not at the instants at which it was due: no action followed then.
         let at = self.values.next_instant(now.ticks);
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.record_usage(&absence.used);
         self.record_epilogs(absence.epilogs);
-        self.move_late_windows(now, launches, &absence.ended, &mut round);
+        self.move_late_windows(now, &absence.launched, &absence.ended, &mut round);
         for (attempt, outcome) in absence.ended {
             self.end_attempt(now, at, attempt, &outcome, &mut round);
         }

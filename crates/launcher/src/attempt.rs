@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 use crate::crash_point::CrashPoint;
 use crate::force::ForcedEnd;
 use crate::message::AttemptMessage;
-use crate::outcome::{failed, outcome, used};
+use crate::outcome::{failed, launched, outcome, used};
 use crate::parking::Parking;
 use crate::site::{Found, Host, ShimHandle, ShimOf, Site};
 use crate::supervise::Supervision;
@@ -224,6 +224,12 @@ impl<S: Site> Supervised<S> {
             (Ok(Found::NeverRan), FindReason::Exit(_)) => self.never_ran(site),
             (found, reason) => {
                 let host = site.host();
+                // A supervised attempt has reported its start.
+                if !matches!(reason, FindReason::Exit(_))
+                    && let Some(at) = launched(host, self.attempt)
+                {
+                    site.report(Input::Launched(self.attempt, at));
+                }
                 if let Ok(found) = &found {
                     self.report_usage(site, used(host, self.attempt, found));
                     self.report_epilog(site, queue_programs::note_found(host, self.attempt, found));

@@ -1,6 +1,7 @@
 //! The outcomes of attempts that are not alive.
 
 use miserly_api::model::{Failure, LostBy};
+use miserly_core::Time;
 use miserly_engine::{Attempt, AttemptOutcome, Usage};
 use miserly_launch::LossCause;
 
@@ -20,6 +21,11 @@ pub(crate) fn outcome<H: Host>(host: &H, attempt: Attempt, found: &Found<H::Shim
         Found::Lost(LossCause::Kill) => AttemptOutcome::Lost(LostBy::Shim),
         Found::NeverRan | Found::Alive(_) => AttemptOutcome::NeverRan,
     }
+}
+
+/// Returns the instant at which the command of an attempt began, if it is known.
+pub(crate) fn launched(host: &impl Host, attempt: Attempt) -> Option<Time> {
+    host.clock().stored(&host.started(attempt)?)
 }
 
 /// Returns the usage of an attempt that is not alive, as far as it is known. A lost one left its control group.

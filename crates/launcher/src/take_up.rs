@@ -8,7 +8,7 @@ use miserly_launch::{ShimCommand, ShimReply};
 
 use crate::attempt::Begin;
 use crate::clock::{BootClock, Clocks};
-use crate::outcome::{failed, outcome, used};
+use crate::outcome::{failed, launched, outcome, used};
 use crate::queue_programs;
 use crate::site::{Found, Host, ShimHandle, Supervisor};
 use crate::supervise::wake;
@@ -69,8 +69,12 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
 
     /// Finds out the state of an attempt without a wait. Returns whether it is known.
     fn find_one(&mut self, attempt: Attempt, asked: &mut Vec<Asked<H::Shim>>) -> bool {
+        let found = self.host.find(attempt, Duration::ZERO);
         let absence = &mut self.absence;
-        match self.host.find(attempt, Duration::ZERO) {
+        if found.is_ok() {
+            absence.launched.extend(launched(self.host, attempt).map(|at| (attempt, at)));
+        }
+        match found {
             Ok(Found::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
             Ok(found) => {
                 absence.used.extend(used(self.host, attempt, &found).map(|used| (attempt, used)));

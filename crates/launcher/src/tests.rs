@@ -152,6 +152,7 @@ fn living_ended_lost_and_silent_attempts_are_taken_up() {
     assert!(matches!(ended(0), AttemptOutcome::Ended { exit: miserly_api::model::Exit::Code(0), .. }));
     assert!(matches!(ended(1), AttemptOutcome::Lost(_)) && *ended(2) == AttemptOutcome::NeverRan);
     assert_eq!(absence.ended.iter().map(|(attempt, _)| attempt.job).collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!(absence.launched, [1, 3, 5].map(|job| (attempt(job), Time::ZERO)));
     assert_eq!(absence.begun, [BegunWindow { attempt: attempt(1), cpus: vec![1], end: Time::from_ticks(9) }]);
     assert_eq!(supervisor.0.take(), [attempt(1), attempt(5)]);
     assert_eq!(host.clock().now(), Time::from_ticks(5_000_000));

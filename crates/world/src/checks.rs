@@ -6,12 +6,15 @@ use jiff::Timestamp;
 use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
 use miserly_engine::{Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, Snapshot};
 
-use crate::site::Site;
+use crate::site::NoLauncher;
 use crate::step::{Habit, Request, SECOND, Wish};
 use crate::world::{Checked, World};
 
 /// The time by which a command may begin after its recorded start.
 const TOLERANCE: i64 = SECOND;
+
+/// The time after which a daemon that is not disturbed knows that a command has begun.
+const REPORTED: i64 = SECOND / 10;
 
 /// What a user knows of a job.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +39,8 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     jobs: BTreeMap<i64, Seen>,
+    /// The attempts that share processors of their windows, and since when.
+    shared: BTreeMap<(Attempt, Attempt), i64>,
     /// Whether somebody broke promises on purpose.
     moves: bool,
     /// Whether some jobs wait for others.
@@ -114,8 +119,7 @@ impl Watch {
 impl World {
     /// Checks the rules. `all`: also those that take longer.
     pub(crate) fn check(&mut self, all: bool) -> Checked {
-        let broken = std::mem::take(&mut self.site.0.borrow_mut().broken);
-        if let Some(broken) = broken.into_iter().next() {
+        if let Some(broken) = self.machine.take_broken() {
             return Err(broken);
         }
         self.check_runs()?;
@@ -202,13 +206,11 @@ impl World {
 
     /// No command runs too early, or more often than it may.
     fn check_runs(&self) -> Checked {
-        let site = self.site.0.borrow();
         let mut runs: BTreeMap<i64, u32> = BTreeMap::new();
-        for (attempt, begun) in &site.begun {
-            let Some(begun) = begun else { continue };
+        for (attempt, begun) in self.machine.begun() {
             *runs.entry(attempt.job).or_default() += 1;
             let Some(seen) = self.watch.jobs.get(&attempt.job) else { continue };
-            if seen.begin.is_some_and(|begin| *begun + 1_000 < begin) {
+            if seen.begin.is_some_and(|begin| begun + 1_000 < begin) {
                 return Err(format!("job {} begins before its earliest start", attempt.job));
             }
             if seen.wish.hold && !seen.released && seen.wish.members == 0 {
@@ -236,7 +238,7 @@ impl World {
         let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
-        let begun = self.site.0.borrow().begun.get(&attempt).copied().flatten();
+        let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
         let moves = self.watch.moves;
         // The end of a job on which others depend may come later than was promised.
         let conditions = self.watch.conditions;
@@ -298,17 +300,26 @@ impl World {
         Ok(())
     }
 
-    /// No two jobs that run in their windows share a processor.
-    fn check_capacity(&self) -> Checked {
-        let site = self.site.0.borrow();
+    /// No two jobs that run in their windows share a processor for long.
+    ///
+    /// The end of one and the start of the other are two messages, and a daemon may die between them.
+    fn check_capacity(&mut self) -> Checked {
+        let now = self.now;
+        let before = std::mem::take(&mut self.watch.shared);
+        if !self.is_quiet() {
+            return Ok(());
+        }
         let mut owner: BTreeMap<u32, Attempt> = BTreeMap::new();
-        for (attempt, process) in site.all.iter().filter(|(_, process)| process.holds_window(self.now)) {
-            for cpu in &process.cpus {
-                if let Some(other) = owner.insert(*cpu, *attempt) {
+        for (attempt, cpus) in self.machine.windows() {
+            for cpu in cpus {
+                let Some(other) = owner.insert(cpu, attempt) else { continue };
+                let since = before.get(&(other, attempt)).copied().unwrap_or(now);
+                if since + TOLERANCE < now {
                     let [one, two] =
-                        [other, *attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
+                        [other, attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
                     return Err(format!("processor {cpu} is in the windows of {one} and {two}"));
                 }
+                self.watch.shared.insert((other, attempt), since);
             }
         }
         Ok(())
@@ -319,7 +330,7 @@ impl World {
         let journal = self.journal.copy();
         let info = DaemonInfo { runs_as_users: true, ..DaemonInfo::default() };
         let setup = self.setup_now();
-        let loaded = Engine::open(setup, info, journal.clone(), Site::default(), self.moment());
+        let loaded = Engine::open(setup, info, journal.clone(), NoLauncher, self.moment());
         let loaded = loaded.map_err(|error| format!("the stored state cannot be loaded: {error}"))?;
         let loaded = loaded.snapshots().latest();
         let [shown, stored] = [(snapshot, &self.journal), (&*loaded, &journal)].map(|(snapshot, journal)| {

@@ -1,9 +1,13 @@
 //! The world: a machine, its daemon and its users, under a virtual clock.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Poll, Waker};
 
 use jiff::Timestamp;
 use miserly_api::model::{
@@ -13,13 +17,14 @@ use miserly_api::model::{
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Now,
-    Queue, QueueTerms, RequestError, Requester, Setup, StoredJobs, Topology, UserLimits, highest,
+    Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
 };
+use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 
 use crate::checks::Watch;
-use crate::effects::{Effects, Killed};
+use crate::effects::{Effects, Killed, panic_text};
 use crate::journal::MemoryJournal;
-use crate::site::Site;
+use crate::site::{Home, Machine, MachineClocks, Processes, Shims};
 use crate::step::{Condition, MachineSetup, Request, SECOND, Script, Step, Wish};
 
 /// The time that a batch takes, in ticks.
@@ -32,8 +37,6 @@ const RESTLESS: u32 = 2000;
 const EVERY: usize = 10;
 /// The time after the end of the faults within which everything must have come to an end.
 const SETTLE: i64 = 3600 * 24 * SECOND;
-/// The wall time at which a world begins, seconds since 1970.
-const BEGIN: i64 = 1_000_000_000;
 /// The first of the users.
 pub(crate) const USERS: u32 = 1000;
 
@@ -67,23 +70,43 @@ pub fn run(script: &Script) -> Outcome {
     Outcome { failure, trace, jobs: watch.count(), batches }
 }
 
-type Daemon = Engine<Site, MemoryJournal>;
+/// A daemon. All of it is gone when it dies.
+struct Daemon {
+    engine: Engine<Processes, MemoryJournal>,
+    shims: Shims,
+    reports: Rc<RefCell<VecDeque<Input>>>,
+}
+
+/// The failure of a start.
+enum StartFailed {
+    NoRoom,
+    Failed(StartError),
+}
+
+impl From<StartError> for StartFailed {
+    fn from(error: StartError) -> StartFailed {
+        match error {
+            StartError::Engine(EngineError::Journal(JournalError::Full(_))) => StartFailed::NoRoom,
+            error => StartFailed::Failed(error),
+        }
+    }
+}
 
 /// The world.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct World {
     pub(crate) now: i64,
-    /// The wall clock beside the other one.
-    wall: i64,
     pub(crate) wall_was_set: bool,
     /// Whether a policy ends jobs to run them again.
     pub(crate) preempts: bool,
     /// Whether a policy stops jobs and lets them continue.
     pub(crate) suspends: bool,
-    machine: MachineSetup,
+    setup: MachineSetup,
     effects: Effects,
     pub(crate) journal: MemoryJournal,
-    pub(crate) site: Site,
+    pub(crate) machine: Rc<Machine>,
+    /// The clock of the last daemon.
+    clock: Option<BootClock<MachineClocks>>,
     daemon: Option<Daemon>,
     stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
@@ -101,11 +124,13 @@ pub(crate) struct World {
 
 /// A requester that keeps its reply.
 #[derive(Debug)]
-struct Kept(Sender<Result<DaemonReply, Problem>>);
+struct Kept(Sender<Result<DaemonReply, Problem>>, Effects);
 
 impl Requester for Kept {
     fn reply(self: Box<Self>, reply: Result<DaemonReply, Problem>) {
+        self.1.pass();
         let _ = self.0.send(reply);
+        self.1.pass();
     }
 
     fn is_gone(&self) -> bool {
@@ -119,17 +144,17 @@ type Reply = Receiver<Result<DaemonReply, Problem>>;
 pub(crate) type Checked = Result<(), String>;
 
 impl World {
-    fn new(machine: MachineSetup) -> World {
+    fn new(setup: MachineSetup) -> World {
         let effects = Effects::default();
         World {
-            now: SECOND,
-            wall: 0,
+            now: 0,
             wall_was_set: false,
             preempts: false,
             suspends: false,
-            machine,
+            setup,
             journal: MemoryJournal::new(effects.clone()),
-            site: Site(std::rc::Rc::default(), effects.clone()),
+            machine: Machine::new(effects.clone()),
+            clock: None,
             effects,
             daemon: None,
             stalled_until: 0,
@@ -172,17 +197,21 @@ impl World {
         last
     }
 
+    fn write_notes(&mut self) {
+        for (at, note) in self.machine.take_notes() {
+            let _ = writeln!(self.trace, "{at:>14}   {note}");
+        }
+    }
+
     pub(crate) fn note(&mut self, what: &str) {
+        self.write_notes();
         let _ = writeln!(self.trace, "{:>14} {what}", self.now);
     }
 
     /// Returns the present moment.
     pub(crate) fn moment(&self) -> Now {
-        let wall = BEGIN * SECOND + self.now + self.wall;
-        Now {
-            ticks: Time::from_ticks(self.now),
-            wall: Timestamp::from_microsecond(wall).unwrap_or(Timestamp::MAX),
-        }
+        let without = || Now { ticks: Time::from_ticks(self.now), wall: self.machine.wall() };
+        self.clock.as_ref().map_or_else(without, BootClock::read)
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -216,12 +245,13 @@ impl World {
             }
             Step::Reboot { ticks } => {
                 self.die("the power failed");
-                self.site.0.borrow_mut().reboot();
-                self.now += ticks;
+                self.machine.lose_power();
+                self.machine.boot_after(*ticks);
+                self.now = self.machine.now();
                 self.start()
             }
             Step::SetWall { by } => {
-                self.wall += by;
+                self.machine.set_wall(*by);
                 self.wall_was_set = true;
                 Ok(())
             }
@@ -229,6 +259,7 @@ impl World {
                 self.full = *on;
                 self.quiet_from = self.now + RETRY;
                 self.journal.set_full(*on);
+                self.machine.set_full(*on);
                 Ok(())
             }
             Step::FailCommit { stored } => {
@@ -237,10 +268,7 @@ impl World {
             }
             Step::KillShim { tag } => {
                 let jobs = self.tags.get(tag).cloned().unwrap_or_default();
-                let attempts: Vec<_> = self.site.0.borrow().all.keys().copied().collect();
-                for attempt in attempts.into_iter().filter(|attempt| jobs.contains(&attempt.job)) {
-                    self.site.0.borrow_mut().kill_shim(attempt);
-                }
+                self.machine.kill_shims(&jobs);
                 self.pass(0)
             }
             Step::Reload { machine } => self.reload(machine),
@@ -252,37 +280,55 @@ impl World {
         let until = self.now + ticks;
         self.restless = 0;
         loop {
-            let site = self.site.0.borrow().next();
-            let next = site.into_iter().chain(self.daemon_next()).min().map(|next| next.max(self.now));
+            let next = self.machine.next().into_iter().chain(self.daemon_next()).min();
+            let next = next.map(|next| next.max(self.now));
             let Some(next) = next.filter(|next| *next <= until) else { break };
             self.restless = if next == self.now { self.restless + 1 } else { 0 };
             if self.restless > RESTLESS {
                 return Err("the daemon never rests".into());
             }
-            self.now = next;
-            self.site.0.borrow_mut().advance(self.now);
+            self.set_now(next);
+            self.machine.advance();
             self.turn()?;
         }
-        self.now = until.max(self.now);
-        self.site.0.borrow_mut().now = self.now;
-        self.turn()
+        self.set_now(until);
+        Ok(())
+    }
+
+    fn set_now(&mut self, now: i64) {
+        self.machine.set_now(now);
+        self.now = self.machine.now();
     }
 
     /// Returns the instant at which the daemon does something.
     fn daemon_next(&self) -> Option<i64> {
-        let engine = self.daemon.as_ref()?;
-        let has_inputs = !self.site.0.borrow().reports.is_empty() || !self.waiting.is_empty();
-        let due = engine.next_wakeup().map(Time::ticks);
-        let at = if has_inputs { Some(self.now) } else { due };
-        at.map(|at| at.max(self.stalled_until))
+        let next = self.engine_next().into_iter().chain(self.daemon.as_ref()?.shims.next()).min();
+        next.map(|at| at.max(self.stalled_until))
     }
 
-    /// Lets the daemon process what it has, if something is due.
+    fn engine_next(&self) -> Option<i64> {
+        let Daemon { engine, reports, .. } = self.daemon.as_ref()?;
+        let has_inputs = !reports.borrow().is_empty() || !self.waiting.is_empty();
+        if has_inputs { Some(self.now) } else { engine.next_wakeup().map(Time::ticks) }
+    }
+
+    /// Lets the daemon do what is due.
     fn turn(&mut self) -> Checked {
         if self.daemon_next().is_none_or(|at| at > self.now) {
             return Ok(());
         }
-        let mut inputs: Vec<Input> = self.site.0.borrow_mut().reports.drain(..).collect();
+        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
+        let done = guarded(|| {
+            daemon.shims.turn();
+            Ok(daemon)
+        });
+        self.after(done)?;
+        if self.engine_next().is_some_and(|at| at <= self.now) { self.process_batch() } else { Ok(()) }
+    }
+
+    fn process_batch(&mut self) -> Checked {
+        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
+        let mut inputs: Vec<Input> = daemon.reports.borrow_mut().drain(..).collect();
         inputs.extend(self.waiting.drain(..));
         for input in &inputs {
             if !matches!(input, Input::Request { .. }) {
@@ -291,9 +337,8 @@ impl World {
         }
         let now = self.moment();
         self.batches += 1;
-        self.now += BATCH;
-        let Some(mut engine) = self.daemon.take() else { return Ok(()) };
-        let done = guarded(|| engine.process_batch(now, inputs).map(|()| engine));
+        self.set_now(self.now + BATCH);
+        let done = guarded(|| daemon.engine.process_batch(now, inputs).map(|()| daemon));
         self.after(done)
     }
 
@@ -302,19 +347,15 @@ impl World {
         match done {
             Called::Killed => self.die("it was killed"),
             Called::Panicked(text) => return Err(format!("the daemon panics: {text}")),
-            Called::Returned(Ok(engine)) => self.daemon = Some(engine),
+            Called::Returned(Ok(daemon)) => self.daemon = Some(daemon),
             Called::Returned(Err(EngineError::Journal(JournalError::Failed(_)))) => {
                 self.die("its journal failed");
             }
             Called::Returned(Err(error)) => return Err(format!("the daemon ends by itself: {error}")),
         }
-        let acted = std::mem::take(&mut self.site.0.borrow_mut().acted);
-        for action in acted {
-            let _ = writeln!(self.trace, "{:>14}   -> {action}", self.now);
-        }
-        self.site.0.borrow_mut().now = self.now;
-        let broken = std::mem::take(&mut self.site.0.borrow_mut().broken);
-        broken.into_iter().next().map_or(Ok(()), Err)
+        self.now = self.machine.now();
+        self.write_notes();
+        self.machine.take_broken().map_or(Ok(()), Err)
     }
 
     fn die(&mut self, why: &str) {
@@ -323,13 +364,12 @@ impl World {
         self.daemon = None;
         self.stalled_until = 0;
         self.waiting.clear();
-        self.site.0.borrow_mut().lose_daemon();
     }
 
     fn stop(&mut self) -> Checked {
-        let Some(mut engine) = self.daemon.take() else { return Ok(()) };
+        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
         let now = self.moment();
-        let done = guarded(|| engine.shutdown(now));
+        let done = guarded(|| daemon.engine.shutdown(now));
         if let Called::Returned(Err(error)) = done
             && !matches!(error, EngineError::Journal(JournalError::Full(_) | JournalError::Failed(_)))
         {
@@ -344,59 +384,73 @@ impl World {
         if self.daemon.is_some() {
             return Ok(());
         }
-        self.site.0.borrow_mut().now = self.now;
-        let failed = |error: EngineError| format!("no daemon starts: {error}");
-        let stored = StoredJobs::load(&self.journal).map_err(failed)?;
-        let absence = self.site.0.borrow_mut().take_up(&stored.attempts);
-        self.note(&format!("  takes up {absence:?}"));
-        let info = DaemonInfo {
-            highest: highest(&self.journal).map_err(failed)?,
-            runs_as_users: true,
-            ..DaemonInfo::default()
-        };
-        let (journal, site, setup, now) =
-            (self.journal.clone(), self.site.clone(), World::setup(&self.machine), self.moment());
+        let (machine, mut journal, setup) = (&self.machine, self.journal.clone(), self.setup_now());
         let begun = guarded(move || {
-            // More than any configuration has.
-            let online: Vec<u32> = (0..64).collect();
-            let mut engine = Engine::open(setup, info, journal, site, now)?;
-            engine.set_online(&online);
-            engine.begin(now, &absence)?;
-            Ok(engine)
+            let clock = BootClock::of_state(&mut journal, machine.boot(), machine.clocks())
+                .map_err(StartError::from)?;
+            machine.follow(clock.now().ticks());
+            let (home, reports) = (Home::new(machine, clock.clone()), Rc::default());
+            let (processes, shims) = Shims::new(home.clone(), Rc::clone(&reports));
+            let options = StartOptions {
+                setup,
+                info: DaemonInfo { runs_as_users: true, ..DaemonInfo::default() },
+                unknown: UnknownAttempts::Adopt,
+                observer: Box::new(|_| {}),
+            };
+            let wait = async |_: &EngineError| Err(StartFailed::NoRoom);
+            let started = pin!(start(&home, journal, processes, options, wait));
+            match started.poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(engine) => Ok((Daemon { engine: engine?, shims, reports }, clock)),
+                Poll::Pending => Err(StartFailed::NoRoom),
+            }
         });
-        self.now += BATCH;
-        if let Called::Returned(Err(EngineError::Journal(JournalError::Full(_)))) = &begun {
-            self.die("there is no room");
-            return Ok(());
-        }
+        let begun = match begun {
+            Called::Returned(Ok((daemon, clock))) => {
+                self.clock = Some(clock);
+                Called::Returned(Ok(daemon))
+            }
+            Called::Returned(Err(StartFailed::NoRoom)) => {
+                self.die("there is no room");
+                return Ok(());
+            }
+            Called::Returned(Err(StartFailed::Failed(StartError::Engine(error)))) => {
+                Called::Returned(Err(error))
+            }
+            Called::Returned(Err(StartFailed::Failed(error))) => {
+                return Err(format!("no daemon starts: {error}"));
+            }
+            Called::Killed => Called::Killed,
+            Called::Panicked(text) => Called::Panicked(text),
+        };
+        self.set_now(self.machine.now() + BATCH);
         self.after(begun)
     }
 
     fn reload(&mut self, machine: &MachineSetup) -> Checked {
         let setup = World::setup(machine);
         let now = self.moment();
-        let Some(mut engine) = self.daemon.take() else { return Ok(()) };
+        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
         let mut refused = None;
-        let done = guarded(|| match engine.reconfigure(now, setup) {
-            Ok(()) => Ok(engine),
+        let done = guarded(|| match daemon.engine.reconfigure(now, setup) {
+            Ok(()) => Ok(daemon),
             Err(RequestError::Refused(problem)) => {
                 refused = Some(problem.message);
-                Ok(engine)
+                Ok(daemon)
             }
             Err(RequestError::Fatal(error)) => Err(error),
         });
         match refused {
             Some(why) => self.note(&format!("  refused: {why}")),
             // A daemon that died in the middle reads the new file at its next start.
-            None => self.machine = machine.clone(),
+            None => self.setup = machine.clone(),
         }
-        self.now += BATCH;
+        self.set_now(self.now + BATCH);
         self.after(done)
     }
 
     fn submit(&mut self, tag: u32, user: u32, wish: &Wish) -> Checked {
         let Some(submission) = self.submission(tag, wish) else { return Ok(()) };
-        self.site.0.borrow_mut().habits.insert(tag, wish.runs.clone());
+        self.machine.set_habits(tag, wish.runs.clone());
         let Some(reply) = self.ask(user, DaemonRequest::Submit(submission))? else { return Ok(()) };
         match reply {
             Ok(DaemonReply::Submitted(submitted)) => {
@@ -451,7 +505,7 @@ impl World {
             0 => Caller::new(0),
             user => Caller { account: Some(account.into()), ..Caller::new(user) },
         };
-        let requester = Box::new(Kept(sender));
+        let requester = Box::new(Kept(sender, self.effects.clone()));
         self.waiting.push_back(Input::Request { caller, request: Box::new(question), requester });
         Some(reply)
     }
@@ -551,11 +605,11 @@ impl World {
 
     /// Returns the configuration of the present daemon.
     pub(crate) fn setup_now(&self) -> Setup {
-        World::setup(&self.machine)
+        World::setup(&self.setup)
     }
 
     pub(crate) fn latest(&self) -> Option<std::sync::Arc<miserly_engine::Snapshot>> {
-        Some(self.daemon.as_ref()?.snapshots().latest())
+        Some(self.daemon.as_ref()?.engine.snapshots().latest())
     }
 
     fn setup(machine: &MachineSetup) -> Setup {
@@ -598,6 +652,8 @@ impl World {
         self.effects.kill_after(None);
         self.journal.fail_next(None);
         self.journal.set_full(false);
+        self.machine.set_full(false);
+        self.machine.calm();
         (self.full, self.stalled_until) = (false, 0);
         self.start()?;
         if self.daemon.is_none() {
@@ -641,10 +697,6 @@ fn guarded<T>(call: impl FnOnce() -> T) -> Called<T> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(value) => Called::Returned(value),
         Err(payload) if payload.is::<Killed>() => Called::Killed,
-        Err(payload) => {
-            let text = payload.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            Called::Panicked(text.unwrap_or_default())
-        }
+        Err(payload) => Called::Panicked(panic_text(&*payload)),
     }
 }

@@ -292,13 +292,14 @@ impl Entry {
         if !self.is_untouched() {
             return Err(Rule::NotWaiting);
         }
-        let before = std::mem::replace(&mut self.request, request);
-        // A place holds exactly what was requested. The policy finds another one.
-        if before.demand != self.request.demand {
-            self.planned_on = None;
-        }
+        // A place of another amount or form cannot be taken. The policy finds one for the promise.
+        let keeps_place = request.demand == self.request.demand && request.form == self.request.form;
+        self.request = request;
         if !keeps_promise {
-            (self.promise, self.planned, self.planned_on) = (None, None, None);
+            self.promise = None;
+        }
+        if !(keeps_promise && keeps_place) {
+            (self.planned, self.planned_on) = (None, None);
         }
         Ok(())
     }

@@ -71,8 +71,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// The jobs behind it may be delayed for the same cause.
     pub(crate) fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
         let number = attempt.job;
-        let Some(entry) = self.entry(number) else { return };
-        let missed = span_of_work(entry.done(at), entry.request.procs());
+        let (Some(entry), Some(record)) = (self.entry(number), self.jobs.get(number)) else { return };
+        // An earlier late start has lengthened the estimate by what was missed before it.
+        let lengthened = entry.request.estimate - record.planned(self.setup.cleanup_time);
+        let missed = span_of_work(entry.done(at), entry.request.procs()) - lengthened;
         if missed <= LONGEST_DELAY {
             let end = self.window_end(number).map(|end| end + self.slack(number, missed));
             return self.launch_again(attempt, end);

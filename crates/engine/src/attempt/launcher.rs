@@ -138,6 +138,8 @@ pub struct PlannedWindow {
 pub struct Absence {
     /// The attempts that ended.
     pub ended: Vec<(Attempt, AttemptOutcome)>,
+    /// The instants at which commands began, as far as they are known. Attempts may live.
+    pub launched: Vec<(Attempt, Time)>,
     /// The resources that they used, as far as they are known.
     pub used: Vec<(Attempt, Usage)>,
     /// Those of them whose epilogs failed, and why.

@@ -31,14 +31,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         });
     }
 
-    /// Judges the promise of a job again that was launched after its promised start, although its start was recorded in time.
-    pub(crate) fn judge_launch(&mut self, now: Now, attempt: Attempt, at: Time) {
-        let is_present =
-            |record: &&Record| record.run.as_ref().is_some_and(|run| run.nth == attempt.nth && run.in_window);
-        let record = self.jobs.get(attempt.job).filter(is_present);
-        if record.is_some_and(|record| record.promise.was_kept_until(at)) {
-            self.judge_start_again(now, at, attempt.job);
-            self.batch.touch(attempt.job);
+    /// Judges the promises of jobs again that were launched after their promised starts, although recorded in time.
+    pub(crate) fn judge_launches(&mut self, now: Now, launches: &[(Attempt, Time)]) {
+        for (Attempt { job, nth }, at) in launches {
+            let is_present =
+                |record: &&Record| record.run.as_ref().is_some_and(|run| run.nth == *nth && run.in_window);
+            let record = self.jobs.get(*job).filter(is_present);
+            if record.is_some_and(|record| record.promise.was_kept_until(*at)) {
+                self.judge_start_again(now, *at, *job);
+                self.batch.touch(*job);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! A daemon that starts with another configuration: the promises of the last one come first.
 
-use miserly_api::model::{Phase, Submission};
+use miserly_api::model::{LostBy, Phase, Submission};
 use miserly_core::{Calendar, Kind, Resources};
 use miserly_engine::{Absence, Attempt, AttemptOutcome, DaemonRequest, Queue};
 
@@ -34,7 +34,23 @@ fn a_policy_that_cannot_keep_the_promises_is_not_taken_over() {
     }
 }
 
-/// The same, while the daemon was away past the promised start.
+/// The plan of the policy before is no promise, and may have passed.
+#[test]
+fn a_plan_without_a_promise_is_moved_by_the_next_policy() {
+    let mut life = Life::of_policy("slurm", 1, 1);
+    let first = life.submit(1, job(1, 100));
+    let second = life.submit(2, job(1, 20));
+    life.turn(60, vec![]);
+    life.setup.queues[0].policy = "conservative".parse().unwrap();
+    life.set_up(61).unwrap();
+    let outcome = AttemptOutcome::Lost(LostBy::Shim);
+    let ended = vec![(Attempt { job: first, nth: 1 }, outcome)];
+    life.begin(200, &Absence { ended, ..Absence::default() });
+    assert_eq!(life.status(201).queues[0].stopped, None);
+    assert!(matches!(life.job(201, second).phase, Phase::Running(_)));
+}
+
+/// A policy that cannot keep the promises, while the daemon was away past the promised start.
 #[test]
 fn a_promise_that_passed_meanwhile_is_broken_for_that_cause() {
     let mut life = Life::of_policy("conservative", 1, 1);

@@ -10,7 +10,7 @@ use miserly_engine::{
     Absence, Account, Action, Caller, Credential, DaemonReply, DaemonRequest, Limits, UserLimits,
 };
 
-use super::life::{Life, job, queue, wall};
+use super::life::{CLEANUP, Life, job, queue, wall};
 
 /// Returns a user with an account.
 fn user(uid: u32) -> Caller {
@@ -90,6 +90,20 @@ fn a_shorter_job_keeps_its_place_and_others_move_up() {
     };
     assert_eq!(launches(&life), 1);
     assert_eq!(life.unkept(21), 0);
+}
+
+/// The first job ends when it was planned to, so no earlier place is found for the smaller one.
+#[test]
+fn a_narrower_job_starts_in_its_place_with_its_own_processors() {
+    let mut life = Life::of_policy("conservative", 4, 4);
+    let first = life.submit(1, job(4, 20));
+    let second = life.submit(2, job(4, 20));
+    modify(&mut life, 3, second, cpus(3)).unwrap();
+    let end = 21 + CLEANUP;
+    life.end(end, first);
+    life.actions(first);
+    let actions = life.actions(second);
+    assert!(matches!(&actions[..], [Action::Launch(launch)] if launch.cpus == [0, 1, 2]), "{actions:?}");
 }
 
 #[test]

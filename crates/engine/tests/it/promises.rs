@@ -57,6 +57,36 @@ fn the_window_of_a_job_that_was_never_launched_begins_with_it() {
     }
 }
 
+/// The second daemon dies at the same step as the first.
+#[test]
+fn a_job_that_was_not_launched_twice_is_planned_for_its_time_only() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let second = life.submit(2, job(1, 20));
+        life.begin(6, &never_ran(first));
+        let again = vec![(Attempt { job: first, nth: 2 }, AttemptOutcome::NeverRan)];
+        life.actions(first);
+        life.begin(9, &Absence { ended: again, ..Absence::default() });
+        assert_eq!(launch(&life.actions(first)).end, Some(seconds(29)), "{policy}");
+        let promise = life.job(10, second).promise.unwrap();
+        assert_eq!(Life::second(promise.now.unwrap().start), 30, "{policy}");
+    }
+}
+
+/// The daemon was stopped between the record of a start and the launch, and then killed.
+#[test]
+fn a_late_start_counts_as_late_although_the_job_ended_without_a_daemon() {
+    let mut life = Life::new(1, 1);
+    let first = Attempt { job: life.submit(1, job(1, 20)), nth: 1 };
+    let outcome = AttemptOutcome::Ended { at: seconds(12), exit: Exit::Code(0), by: None };
+    let (ended, launched) = (vec![(first, outcome)], vec![(first, seconds(6))]);
+    life.begin(15, &Absence { ended, launched, ..Absence::default() });
+    let view = life.job(16, first.job);
+    assert_eq!(view.phase.started().map(Life::second), Some(6));
+    assert_eq!(view.judged.last().map(|judged| judged.judgement), Some(Judgement::Late));
+}
+
 /// It happens while the daemon runs, too: the disk was full at the launch.
 #[test]
 fn a_launch_that_failed_for_lack_of_room_keeps_its_place() {

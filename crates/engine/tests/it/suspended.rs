@@ -1,7 +1,7 @@
 //! Jobs that are suspended for others.
 
-use miserly_api::model::{Exit, Phase};
-use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest};
+use miserly_api::model::{Exit, LostBy, Phase, Submission};
+use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input};
 
 use super::life::{CLEANUP, Life, job, seconds};
 
@@ -43,4 +43,23 @@ fn it_may_end_while_no_daemon_keeps_it_stopped() {
     life.begin(20, &Absence { ended: over, ..Absence::default() });
     assert!(matches!(life.job(21, victim).phase, Phase::Done { exit: Exit::Code(7), .. }));
     assert!(matches!(life.job(22, newcomer).phase, Phase::Running(_)));
+}
+
+/// After a reboot the newcomer is displaced, starts, and is suspended for the victim in one round.
+#[test]
+fn it_is_launched_when_it_resumes_if_its_displaced_attempt_is_gone() {
+    let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
+    let first = life.submit(1, Submission { restartable: true, ..job(1, 50) });
+    let second = life.submit(5, job(1, 50));
+    let attempt = |job, nth| Attempt { job, nth };
+    let ended = vec![
+        (attempt(first, 1), AttemptOutcome::Lost(LostBy::Reboot)),
+        (attempt(second, 1), AttemptOutcome::NeverRan),
+    ];
+    life.begin(46, &Absence { ended, ..Absence::default() });
+    life.turn(47, vec![Input::AttemptEnded(attempt(second, 2), AttemptOutcome::NeverRan)]);
+    life.actions(second);
+    life.end_attempt(60, attempt(first, 2));
+    let actions = life.actions(second);
+    assert!(matches!(&actions[..], [Action::Launch(_)]), "{actions:?}");
 }

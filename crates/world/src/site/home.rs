@@ -1,0 +1,381 @@
+//! The machine as the daemon's launcher uses it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use miserly_attempt::files::{END, SPEC, STARTED};
+use miserly_attempt::retire::{Remains as _, retire};
+use miserly_attempt::{
+    AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, DaemonHost, Files, FoundAttempt,
+    Identity, KillResult, LaunchError, OutputFile, ProgramKind, RecordError, ReplyMessage, ResourceLimits,
+    ShimCommand, StartRecord, StoredInstant, find, launch,
+};
+use miserly_core::draw;
+use miserly_engine::{Attempt, Usage};
+use miserly_executor::{AttemptId, FindFailure, LaunchFailure, LaunchRequest};
+use miserly_launcher::{BootClock, CrashPoint, Found, Host, ShimHandle, Started};
+
+use super::disk::{OpenFolder, User, path};
+use super::wire::{End, Inbox};
+use super::{Machine, MachineClocks, Place, ticks};
+
+/// The least time that it takes to start a shim.
+const SPAWN: i64 = 1_500;
+
+/// The machine under the launcher of one daemon.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    pub(super) machine: Rc<Machine>,
+    clock: BootClock<MachineClocks>,
+}
+
+impl Home {
+    pub(crate) fn new(machine: &Rc<Machine>, clock: BootClock<MachineClocks>) -> Home {
+        Home { machine: Rc::clone(machine), clock }
+    }
+
+    fn task(&self, attempt: Attempt) -> TaskHost {
+        TaskHost { machine: Rc::clone(&self.machine), attempt }
+    }
+
+    fn open(&self, attempt: Attempt) -> Option<OpenFolder> {
+        self.task(attempt).opened()
+    }
+
+    fn shim(&self, attempt: Attempt, shim: ConnectedShim<Rc<Place>, End>) -> Shim {
+        Shim { machine: Rc::clone(&self.machine), attempt, connected: shim }
+    }
+}
+
+impl Host for Home {
+    type Shim = Shim;
+    type Clocks = MachineClocks;
+
+    fn clock(&self) -> &BootClock<MachineClocks> {
+        &self.clock
+    }
+
+    fn pass(&self, _point: CrashPoint) {
+        self.machine.effects.pass();
+    }
+
+    fn pause(&self, time: Duration) {
+        self.machine.pause(ticks(time));
+    }
+
+    fn attempts(&self) -> io::Result<Vec<Attempt>> {
+        let places = self.machine.places.borrow();
+        let with_folder = places.values().filter(|place| place.folder.borrow().is_some());
+        Ok(with_folder.map(|place| place.attempt).collect())
+    }
+
+    fn highest_job(&self) -> io::Result<i64> {
+        let ended = self.machine.ended.borrow();
+        let all = self.attempts()?.into_iter().chain(ended.iter().copied());
+        Ok(all.map(|attempt| attempt.job).max().unwrap_or(0))
+    }
+
+    fn started(&self, attempt: Attempt) -> Option<StoredInstant> {
+        Some(self.open(attempt)?.read::<StartRecord>(STARTED).ok()??.instant())
+    }
+
+    fn online_cpus(&self) -> Option<Vec<u32>> {
+        // More than any configuration has.
+        Some((0..64).collect())
+    }
+
+    fn folder(&self, attempt: Attempt) -> PathBuf {
+        path(attempt)
+    }
+
+    fn has_folder(&self, attempt: Attempt) -> bool {
+        self.open(attempt).is_some()
+    }
+
+    fn spec(&self, attempt: Attempt) -> Option<AttemptSpec> {
+        self.open(attempt)?.read(SPEC).ok()?
+    }
+
+    fn launch(&self, request: LaunchRequest) -> Result<Shim, LaunchFailure> {
+        let AttemptId { job, nth } = request.attempt;
+        let attempt = Attempt { job, nth };
+        let shim = launch(&mut self.task(attempt), &spec(request))?;
+        Ok(self.shim(attempt, shim))
+    }
+
+    fn find(&self, attempt: Attempt, wait: Duration) -> Result<Found<Shim>, FindFailure> {
+        let found = find(&mut self.task(attempt), self.clock.boot_now().after(wait))?;
+        Ok(match found {
+            FoundAttempt::Alive(shim) => Found::Alive(self.shim(attempt, shim)),
+            FoundAttempt::Ended(end) => Found::Ended(Box::new(end)),
+            FoundAttempt::NeverRan => Found::NeverRan,
+            FoundAttempt::Lost(lost) => Found::Lost(lost.cause),
+        })
+    }
+
+    fn kill_job(&self, attempt: Attempt, _wait: Duration) -> io::Result<KillResult> {
+        let mut task = self.task(attempt);
+        let Some(files) = task.opened() else { return Ok(KillResult::All(vec![])) };
+        match files.read::<StartRecord>(STARTED).map_err(io::Error::other)? {
+            Some(started) => task.kill_job(&files, &started, BootTime(0)),
+            None => Ok(KillResult::All(vec![])),
+        }
+    }
+
+    fn retire(&self, attempt: Attempt) {
+        if let Some(folder) = self.open(attempt) {
+            retire(&folder);
+        }
+        self.remove(attempt);
+    }
+
+    fn remove(&self, attempt: Attempt) {
+        if let Some(folder) = self.open(attempt) {
+            // It was there a moment ago.
+            let _ = folder.remove_all();
+        }
+    }
+
+    fn wake(&self, _attempt: Attempt, shim: &Shim) -> io::Result<()> {
+        self.machine.effects.pass();
+        if shim.lives() {
+            shim.connected.process.is_shim_stopped.set(false);
+        }
+        Ok(())
+    }
+
+    fn kill_shim(&self, _attempt: Attempt, shim: &Shim) -> io::Result<()> {
+        self.machine.effects.pass();
+        if shim.lives() {
+            self.machine.kill_shim_now(&shim.connected.process);
+        }
+        Ok(())
+    }
+
+    fn end_partition(&self, _attempt: Attempt) {}
+
+    fn usage(&self, _attempt: Attempt) -> Option<Usage> {
+        None
+    }
+
+    fn count_failure(&self, _kind: ProgramKind) {}
+}
+
+/// Returns the specification of an attempt.
+fn spec(request: LaunchRequest) -> AttemptSpec {
+    AttemptSpec {
+        job: request.attempt.job.unsigned_abs(),
+        attempt: request.attempt.nth,
+        argv: request.submission.command.iter().map(Into::into).collect(),
+        script: None,
+        cwd: request.submission.directory.clone(),
+        env: vec![],
+        stdin: None,
+        interaction: None,
+        stdout: OutputFile { path: "out".into(), append: request.append },
+        stderr: None,
+        umask: 0o77,
+        limits: ResourceLimits::default(),
+        mode: request.mode,
+        grace: request.grace,
+        orphan_resume_delay: request.orphan_resume_delay,
+        run_limit: request.run_limit,
+        early_signal: None,
+        cgroup: None,
+        user: None,
+        private_folders: None,
+        queue_programs: None,
+    }
+}
+
+/// The machine of a daemon that launches or finds one attempt.
+struct TaskHost {
+    machine: Rc<Machine>,
+    attempt: Attempt,
+}
+
+impl TaskHost {
+    fn place(&self) -> Option<Rc<Place>> {
+        self.machine.place(self.attempt).filter(|place| place.folder.borrow().is_some())
+    }
+
+    fn opened(&self) -> Option<OpenFolder> {
+        self.place().map(|place| OpenFolder::new(&self.machine, &place, User::Daemon))
+    }
+
+    /// Returns the error of a full disk, if it is full.
+    fn check_room(&self) -> io::Result<()> {
+        if self.machine.full.get() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+}
+
+impl DaemonHost for TaskHost {
+    type Files = OpenFolder;
+    type Connection = End;
+    type Process = Rc<Place>;
+
+    fn now(&self) -> BootTime {
+        self.machine.boot_time()
+    }
+
+    fn boot(&self) -> io::Result<BootId> {
+        Ok(self.machine.boot())
+    }
+
+    fn pause(&mut self, length: Duration) {
+        self.machine.pause(ticks(length));
+    }
+
+    fn wait_for(&mut self, connection: &End, until: BootTime) -> io::Result<bool> {
+        let until = until.0.saturating_add(self.machine.boot_at.get());
+        self.machine.run_until(until, || connection.inbox().is_ready());
+        self.machine.effects.pass();
+        Ok(connection.inbox().is_ready())
+    }
+
+    fn create(&mut self) -> Result<OpenFolder, RecordError> {
+        self.machine.effects.pass();
+        let failed = |error| RecordError::Io { what: "create", path: path(self.attempt), error };
+        self.check_room().map_err(failed)?;
+        if self.place().is_some() {
+            return Err(failed(io::ErrorKind::AlreadyExists.into()));
+        }
+        let place = Rc::new(Place::new(self.attempt));
+        place.folder.replace(Some(<_>::default()));
+        self.machine.places.borrow_mut().insert(self.attempt, Rc::clone(&place));
+        self.machine.effects.pass();
+        Ok(OpenFolder::new(&self.machine, &place, User::Daemon))
+    }
+
+    fn open(&mut self) -> Result<Option<OpenFolder>, RecordError> {
+        Ok(self.opened())
+    }
+
+    fn spawn(&mut self, files: &OpenFolder) -> Result<End, LaunchError> {
+        self.machine.effects.pass();
+        // Of the log.
+        self.check_room().map_err(|error| LaunchError::Spawn { exe: "miserly".into(), error })?;
+        let (ours, theirs) = End::pair();
+        let latency = draw(3, self.attempt.job, self.attempt.nth.into()) % 3_000;
+        self.machine.pause(SPAWN + latency.cast_signed());
+        self.machine.begin_shim(files.place(), theirs);
+        self.machine.effects.pass();
+        Ok(ours)
+    }
+
+    fn log(&self, _files: &OpenFolder) -> String {
+        String::new()
+    }
+
+    fn connect(&mut self, files: &OpenFolder) -> io::Result<End> {
+        connect(&self.machine, files.place())
+    }
+
+    fn process(&mut self, identity: &Identity) -> io::Result<Option<Rc<Place>>> {
+        let place = self.place().filter(|place| place.shim_pid.get() == Some(identity.pid));
+        Ok(place.filter(|_| identity.boot_id == self.machine.boot()))
+    }
+
+    fn kill_job(
+        &mut self,
+        files: &OpenFolder,
+        _started: &StartRecord,
+        _until: BootTime,
+    ) -> io::Result<KillResult> {
+        self.machine.effects.pass();
+        Ok(KillResult::All(files.place().kill_main().into_iter().collect()))
+    }
+}
+
+/// Connects to the shim at a place.
+fn connect(machine: &Machine, place: &Place) -> io::Result<End> {
+    machine.effects.pass();
+    let (ours, theirs) = End::pair();
+    let mut listener = place.listener.borrow_mut();
+    listener.as_mut().ok_or(io::ErrorKind::ConnectionRefused)?.push_back(theirs);
+    Ok(ours)
+}
+
+/// The daemon's handle of a shim.
+pub(crate) struct Shim {
+    machine: Rc<Machine>,
+    pub(super) attempt: Attempt,
+    connected: ConnectedShim<Rc<Place>, End>,
+}
+
+impl fmt::Debug for Shim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the shim of {:?}", self.connected.process)
+    }
+}
+
+impl Shim {
+    /// Returns what observes the process: whether it is alive.
+    pub(super) fn exit(&self) -> ShimExit {
+        ShimExit { place: Rc::clone(&self.connected.process), pid: self.connected.identity.pid }
+    }
+
+    pub(super) fn lives(&self) -> bool {
+        !self.exit().has_exited()
+    }
+
+    pub(super) fn inbox(&self) -> &Inbox {
+        self.connected.commands.connection().inbox()
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
+        OpenFolder::new(&self.machine, &self.connected.process, User::Daemon).read(name).ok()?
+    }
+}
+
+/// A watched shim process.
+#[derive(Debug)]
+pub(super) struct ShimExit {
+    place: Rc<Place>,
+    pid: u32,
+}
+
+impl ShimExit {
+    pub(super) fn has_exited(&self) -> bool {
+        self.place.shim_pid.get() != Some(self.pid)
+    }
+}
+
+impl ShimHandle for Shim {
+    fn send(&mut self, command: &ShimCommand) -> Result<u64, CommandError> {
+        self.machine.effects.pass();
+        let sent = self.connected.commands.send(command);
+        self.machine.effects.pass();
+        sent
+    }
+
+    fn receive(&mut self) -> Result<Option<ReplyMessage>, CommandError> {
+        self.connected.commands.receive()
+    }
+
+    fn reconnect(&mut self) -> io::Result<()> {
+        let connection = connect(&self.machine, &self.connected.process)?;
+        self.connected.commands.reconnect(connection);
+        Ok(())
+    }
+
+    fn version(&self) -> u32 {
+        self.connected.commands.hello().map_or(0, |hello| hello.version)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.lives() && self.connected.process.is_shim_stopped.get()
+    }
+
+    fn start(&self) -> Option<Started> {
+        let record: StartRecord = self.read(STARTED)?;
+        Some(Started { at: record.instant(), epilog: record.epilog })
+    }
+
+    fn end(&self) -> Option<AttemptEnd> {
+        self.read(END)
+    }
+}

@@ -1,0 +1,405 @@
+//! The machine of attempts: its clocks, its disk, the shims and the processes of jobs. All of them outlive the daemon.
+
+mod wire;
+
+mod disk;
+
+mod processes;
+
+mod shim;
+
+mod home;
+
+mod launcher;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::panic::resume_unwind;
+use std::rc::Rc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use miserly_attempt::shim::Supervisor;
+use miserly_attempt::{BootId, BootTime, Identity};
+use miserly_core::draw;
+use miserly_engine::Attempt;
+use miserly_launcher::Clocks;
+
+pub(crate) use self::home::Home;
+pub(crate) use self::launcher::{NoLauncher, Processes, Shims};
+
+use self::disk::Folder;
+use self::processes::Main;
+use self::shim::ShimHost;
+use self::wire::End;
+use crate::effects::{Effects, Killed};
+use crate::step::{Habit, SECOND};
+
+/// The wall time at which a world begins, seconds since 1970.
+const BEGIN: i64 = 1_000_000_000;
+/// The effects of a shim within which a request to kill it is carried out.
+const SHIM_EFFECTS: u64 = 24;
+/// The most steps of processes at one instant.
+const RESTLESS: u32 = 10_000;
+
+/// Returns a duration in ticks.
+pub(crate) fn ticks(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The machine.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    /// The ticks of the daemon's clock. They continue while no daemon runs.
+    now: Cell<i64>,
+    boot: Cell<u32>,
+    /// The ticks at which the machine booted.
+    boot_at: Cell<i64>,
+    /// The wall clock beside the other one.
+    wall: Cell<i64>,
+    full: Cell<bool>,
+    last_pid: Cell<u32>,
+    places: RefCell<BTreeMap<Attempt, Rc<Place>>>,
+    /// The attempts whose record was set aside.
+    ended: RefCell<BTreeSet<Attempt>>,
+    /// Removed folders that a power failure may bring back.
+    removed: RefCell<BTreeMap<Attempt, Folder>>,
+    /// What the jobs of each submission do, by their runs. The command names the submission.
+    habits: RefCell<BTreeMap<u32, Vec<Habit>>>,
+    begun: RefCell<BTreeMap<Attempt, i64>>,
+    broken: RefCell<Vec<String>>,
+    notes: RefCell<Vec<(i64, String)>>,
+    effects: Effects,
+}
+
+/// An attempt: its folder, its shim and its main process.
+struct Place {
+    attempt: Attempt,
+    folder: RefCell<Option<Folder>>,
+    is_locked: Cell<bool>,
+    shim: RefCell<Option<Supervisor<ShimHost>>>,
+    /// The number of the shim, as long as it lives.
+    shim_pid: Cell<Option<u32>>,
+    is_shim_stopped: Cell<bool>,
+    /// The effects after which the shim is killed.
+    kill_in: Cell<Option<u32>>,
+    /// The connections that the shim has not accepted, if it listens.
+    listener: RefCell<Option<VecDeque<End>>>,
+    main: RefCell<Option<Main>>,
+    has_child_event: Cell<bool>,
+    cpus: RefCell<Vec<u32>>,
+    is_idle: Cell<bool>,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.attempt.job, self.attempt.nth)
+    }
+}
+
+impl Place {
+    fn new(attempt: Attempt) -> Place {
+        Place {
+            attempt,
+            folder: <_>::default(),
+            is_locked: <_>::default(),
+            shim: <_>::default(),
+            shim_pid: <_>::default(),
+            is_shim_stopped: <_>::default(),
+            kill_in: <_>::default(),
+            listener: <_>::default(),
+            main: <_>::default(),
+            has_child_event: <_>::default(),
+            cpus: <_>::default(),
+            is_idle: <_>::default(),
+        }
+    }
+
+    /// Passes a place at which the shim can die.
+    fn effect(&self) {
+        match self.kill_in.get() {
+            Some(0) => {
+                self.kill_in.set(None);
+                resume_unwind(Box::new(Killed));
+            }
+            left => self.kill_in.set(left.map(|left| left - 1)),
+        }
+    }
+
+    /// Kills the main process. Returns its number if it lived.
+    fn kill_main(&self) -> Option<u32> {
+        let killed = self.main.borrow_mut().as_mut().and_then(Main::kill);
+        self.has_child_event.set(self.has_child_event.get() || killed.is_some());
+        killed
+    }
+
+    fn lives(&self) -> bool {
+        self.main.borrow().as_ref().is_some_and(Main::lives)
+    }
+
+    /// Returns the instant at which one of its processes has something to do.
+    fn next(&self, now: i64, boot_at: i64) -> Option<i64> {
+        let main = self.main.borrow().as_ref().and_then(|main| main.next(now));
+        main.into_iter().chain(self.shim_next(now, boot_at)).min()
+    }
+}
+
+/// The clocks of the machine.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineClocks(Rc<Machine>);
+
+impl Clocks for MachineClocks {
+    fn boot(&self) -> BootTime {
+        self.0.boot_time()
+    }
+
+    fn wall(&self) -> Timestamp {
+        self.0.wall()
+    }
+}
+
+impl Machine {
+    /// Returns a machine that has just booted.
+    pub(crate) fn new(effects: Effects) -> Rc<Machine> {
+        let machine = Machine { effects, ..Machine::default() };
+        machine.boot_at.set(-SECOND);
+        Rc::new(machine)
+    }
+
+    pub(crate) fn clocks(self: &Rc<Machine>) -> MachineClocks {
+        MachineClocks(Rc::clone(self))
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.now.get()
+    }
+
+    pub(crate) fn set_now(&self, now: i64) {
+        self.now.set(now.max(self.now()));
+    }
+
+    /// Follows the clock of a daemon: the ticks continue by it after a boot. Instants of the kernel's clock and wall times stay.
+    pub(crate) fn follow(&self, ticks: i64) {
+        let shift = ticks - self.now();
+        self.now.set(ticks);
+        self.boot_at.update(|at| at + shift);
+        self.wall.update(|wall| wall - shift);
+    }
+
+    fn boot_time(&self) -> BootTime {
+        BootTime(self.now() - self.boot_at.get())
+    }
+
+    pub(crate) fn wall(&self) -> Timestamp {
+        let wall = BEGIN * SECOND + self.now() + self.wall.get();
+        Timestamp::from_microsecond(wall).unwrap_or(Timestamp::MAX)
+    }
+
+    pub(crate) fn set_wall(&self, by: i64) {
+        self.wall.update(|wall| wall + by);
+    }
+
+    pub(crate) fn boot(&self) -> BootId {
+        format!("boot {}", self.boot.get()).as_str().into()
+    }
+
+    fn identity(&self, pid: u32) -> Identity {
+        Identity { pid, start_time: 1, boot_id: self.boot() }
+    }
+
+    fn new_pid(&self) -> u32 {
+        self.last_pid.update(|pid| pid + 1);
+        self.last_pid.get()
+    }
+
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.set(full);
+    }
+
+    fn broken(&self, what: String) {
+        self.broken.borrow_mut().push(what);
+    }
+
+    fn note(&self, what: String) {
+        self.notes.borrow_mut().push((self.now(), what));
+    }
+
+    /// Returns the first rule that was broken since the last call.
+    pub(crate) fn take_broken(&self) -> Option<String> {
+        self.broken.take().into_iter().next()
+    }
+
+    /// Returns what happened since the last call, with its instants, for the trace.
+    pub(crate) fn take_notes(&self) -> Vec<(i64, String)> {
+        self.notes.take()
+    }
+
+    pub(crate) fn set_habits(&self, tag: u32, habits: Vec<Habit>) {
+        self.habits.borrow_mut().insert(tag, habits);
+    }
+
+    fn habit(&self, attempt: Attempt, tag: Option<u32>) -> Habit {
+        let habits = self.habits.borrow();
+        let habits = tag.and_then(|tag| habits.get(&tag)).map(Vec::as_slice).unwrap_or_default();
+        let nth = usize::try_from(attempt.nth).unwrap_or(1).saturating_sub(1);
+        habits.get(nth).or(habits.last()).copied().unwrap_or_default()
+    }
+
+    /// Returns the instants at which commands began.
+    pub(crate) fn begun(&self) -> BTreeMap<Attempt, i64> {
+        self.begun.borrow().clone()
+    }
+
+    /// Returns the instant at which the command of an attempt began.
+    pub(crate) fn begun_at(&self, attempt: Attempt) -> Option<i64> {
+        self.begun.borrow().get(&attempt).copied()
+    }
+
+    /// Returns the attempts that run in their windows, with their processors.
+    pub(crate) fn windows(&self) -> Vec<(Attempt, Vec<u32>)> {
+        let places = self.places.borrow();
+        let in_window = places.values().filter(|place| {
+            let runs = place.main.borrow().as_ref().is_some_and(Main::uses_processors);
+            runs && !place.is_idle.get()
+        });
+        in_window.map(|place| (place.attempt, place.cpus.borrow().clone())).collect()
+    }
+
+    fn begin_command(&self, place: &Place) {
+        let attempt = place.attempt;
+        self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
+        if self.begun.borrow_mut().insert(attempt, self.now()).is_some() {
+            self.broken(format!("the command of attempt {}.{} runs twice", attempt.job, attempt.nth));
+        }
+        let places = self.places.borrow();
+        let mut others =
+            places.values().filter(|other| other.attempt.job == attempt.job && other.attempt != attempt);
+        if others.any(|other| other.lives()) {
+            self.broken(format!("job {} begins while an earlier attempt runs", attempt.job));
+        }
+    }
+
+    /// Takes note of the removal of a folder.
+    fn forgotten(&self, place: &Place) {
+        if place.lives() {
+            let (job, nth) = (place.attempt.job, place.attempt.nth);
+            self.broken(format!("attempt {job}.{nth} is forgotten and lives"));
+        }
+        if place.shim_pid.get().is_none() {
+            self.places.borrow_mut().remove(&place.attempt);
+        }
+    }
+
+    fn place(&self, attempt: Attempt) -> Option<Rc<Place>> {
+        self.places.borrow().get(&attempt).cloned()
+    }
+
+    /// Returns the attempts of some jobs.
+    fn places_of(&self, jobs: &[i64]) -> Vec<Rc<Place>> {
+        let places = self.places.borrow();
+        places.values().filter(|place| jobs.contains(&place.attempt.job)).cloned().collect()
+    }
+
+    /// Flushes the names of all folders.
+    fn flush_folders(&self) {
+        self.removed.borrow_mut().clear();
+        for place in self.places.borrow().values() {
+            if let Ok(mut folder) = place.folder.try_borrow_mut()
+                && let Some(folder) = folder.as_mut()
+            {
+                folder.is_durable = true;
+            }
+        }
+    }
+
+    /// Returns the next instant at which a process has something to do.
+    pub(crate) fn next(&self) -> Option<i64> {
+        let (now, boot_at) = (self.now(), self.boot_at.get());
+        let next = self.places.borrow().values().filter_map(|place| place.next(now, boot_at)).min();
+        next.map(|next| next.max(now))
+    }
+
+    /// Lets all processes do what is due.
+    pub(crate) fn advance(&self) {
+        let (now, boot_at) = (self.now(), self.boot_at.get());
+        let due = |place: &&Rc<Place>| place.next(now, boot_at).is_some_and(|at| at <= now);
+        let due: Vec<_> = self.places.borrow().values().filter(due).cloned().collect();
+        for place in due {
+            self.advance_main(&place);
+            if place.shim_next(now, boot_at).is_some_and(|at| at <= now) {
+                self.step_shim(&place);
+            }
+            let is_empty = place.folder.borrow().is_none() && place.shim_pid.get().is_none();
+            if is_empty && !place.lives() {
+                self.places.borrow_mut().remove(&place.attempt);
+            }
+        }
+    }
+
+    /// Lets processes run until an instant, or until something is done.
+    fn run_until(&self, until: i64, is_done: impl Fn() -> bool) {
+        let mut steps = 0;
+        while !is_done() {
+            let Some(next) = self.next().filter(|next| *next <= until) else { return self.set_now(until) };
+            steps = if next > self.now() { 0 } else { steps + 1 };
+            if steps > RESTLESS {
+                return self.broken("a process never rests".into());
+            }
+            self.set_now(next);
+            self.advance();
+        }
+    }
+
+    /// Waits as a process that no other one waits for.
+    fn pause(&self, length: i64) {
+        self.run_until(self.now().saturating_add(length), || false);
+    }
+
+    /// Kills the shims of some jobs: at once, or at a later effect, by a draw.
+    pub(crate) fn kill_shims(&self, jobs: &[i64]) {
+        for place in self.places_of(jobs) {
+            let Some(pid) = place.shim_pid.get() else { continue };
+            let left = draw(pid.into(), self.now(), 1) % SHIM_EFFECTS;
+            if left < SHIM_EFFECTS / 2 {
+                self.kill_shim_now(&place);
+            } else {
+                place.kill_in.set(u32::try_from(left - SHIM_EFFECTS / 2).ok());
+            }
+        }
+    }
+
+    /// Takes back all requests to kill a shim later.
+    pub(crate) fn calm(&self) {
+        for place in self.places.borrow().values() {
+            place.kill_in.set(None);
+        }
+    }
+
+    /// Takes the power away. No process is left, and of the disk what was flushed, with a part of the rest.
+    pub(crate) fn lose_power(&self) {
+        let mut folders = self.removed.take();
+        for (attempt, place) in self.places.take() {
+            drop(place.shim.take());
+            drop(place.main.take());
+            drop(place.listener.take());
+            if let Some(folder) = place.folder.take() {
+                folders.insert(attempt, folder);
+            }
+        }
+        for (attempt, folder) in folders {
+            let drawn = draw(self.now().unsigned_abs(), attempt.job, attempt.nth.into());
+            let Some(folder) = folder.after_power_failure(drawn) else { continue };
+            let place = Place::new(attempt);
+            place.folder.replace(Some(folder));
+            self.places.borrow_mut().insert(attempt, Rc::new(place));
+        }
+        self.boot.update(|boot| boot + 1);
+    }
+
+    /// Boots after a time without power.
+    pub(crate) fn boot_after(&self, ticks: i64) {
+        self.set_now(self.now() + ticks);
+        self.boot_at.set(self.now());
+    }
+}

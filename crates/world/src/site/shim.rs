@@ -1,0 +1,278 @@
+//! The shims, which live on when the daemon dies.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
+use miserly_attempt::{AttemptSpec, BootTime, Identity, JobUser, ProcessUsage, ProgramKind};
+use miserly_cgroup::{CgroupError, Limits, Usage};
+
+use super::disk::{Lock, OpenFolder, User};
+use super::processes::Main;
+use super::wire::End;
+use super::{Machine, Place, ticks};
+use crate::effects::{Killed, panic_text};
+
+impl Machine {
+    /// Begins a shim. It may be killed.
+    pub(super) fn begin_shim(self: &Rc<Machine>, place: &Rc<Place>, launcher: End) {
+        place.shim_pid.set(Some(self.new_pid()));
+        let host = ShimHost { machine: Rc::clone(self), place: Rc::clone(place) };
+        let folder = OpenFolder::new(self, place, User::Shim);
+        let begun = catch_unwind(AssertUnwindSafe(|| Supervisor::begin(Ok((host, folder)), Some(launcher))));
+        let shim = match begun {
+            Ok(begun) => begun.ok(),
+            Err(payload) => {
+                self.shim_unwound(place, &*payload);
+                None
+            }
+        };
+        if shim.is_none() {
+            self.shim_exited(place);
+        }
+        place.shim.replace(shim);
+    }
+
+    /// Lets a shim do what is due.
+    pub(super) fn step_shim(&self, place: &Rc<Place>) {
+        let Some(mut shim) = place.shim.take() else { return };
+        let stepped = catch_unwind(AssertUnwindSafe(|| shim.step()));
+        if let Err(payload) = &stepped {
+            self.shim_unwound(place, &**payload);
+        }
+        if stepped.is_ok() && !shim.is_over() {
+            place.shim.replace(Some(shim));
+        } else {
+            drop(shim);
+            self.shim_exited(place);
+        }
+    }
+
+    fn shim_unwound(&self, place: &Place, payload: &(dyn std::any::Any + Send)) {
+        let (job, nth) = (place.attempt.job, place.attempt.nth);
+        if payload.is::<Killed>() {
+            self.note(format!("the shim of {job}.{nth} is killed"));
+        } else {
+            self.broken(format!("the shim of {job}.{nth} panics: {}", panic_text(payload)));
+        }
+    }
+
+    /// Kills a shim between two steps. The processes of its job live on.
+    pub(super) fn kill_shim_now(&self, place: &Place) {
+        drop(place.shim.take());
+        self.shim_exited(place);
+    }
+
+    fn shim_exited(&self, place: &Place) {
+        place.shim_pid.set(None);
+        place.kill_in.set(None);
+        place.is_shim_stopped.set(false);
+        drop(place.listener.take());
+        // The preparing program dies with its shim, even if it is stopped.
+        if place.main.borrow().as_ref().is_some_and(|main| !main.is_command()) {
+            place.kill_main();
+        }
+        self.note(format!("the shim of {}.{} is gone", place.attempt.job, place.attempt.nth));
+    }
+}
+
+impl Place {
+    /// Returns the instant at which its shim has something to do.
+    pub(super) fn shim_next(&self, now: i64, boot_at: i64) -> Option<i64> {
+        let shim = self.shim.borrow();
+        let shim = shim.as_ref().filter(|_| !self.is_shim_stopped.get())?;
+        let has_event = self.has_child_event.get()
+            || self.listener.borrow().as_ref().is_some_and(|waiting| !waiting.is_empty())
+            || shim.connections().any(|connection| connection.inbox().is_ready());
+        if has_event { Some(now) } else { Some(shim.next()?.0.saturating_add(boot_at)) }
+    }
+}
+
+/// The machine of a shim.
+pub(super) struct ShimHost {
+    machine: Rc<Machine>,
+    place: Rc<Place>,
+}
+
+impl ShimHost {
+    fn with_main<T: Default>(&self, then: impl FnOnce(&mut Main) -> T) -> T {
+        self.place.main.borrow_mut().as_mut().map(then).unwrap_or_default()
+    }
+}
+
+impl Host for ShimHost {
+    type Files = OpenFolder;
+    type Connection = End;
+
+    fn now(&self) -> BootTime {
+        self.machine.boot_time()
+    }
+
+    fn awake(&self) -> Duration {
+        self.now().since(BootTime(0))
+    }
+
+    fn pause(&mut self, length: Duration) {
+        self.machine.set_now(self.machine.now().saturating_add(ticks(length)));
+    }
+
+    fn wait_for(&mut self, _connection: &End, _until: BootTime) -> io::Result<()> {
+        self.place.effect();
+        Ok(())
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(self.machine.identity(self.place.shim_pid.get().unwrap_or(0)))
+    }
+
+    fn is_shortage(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::StorageFull
+    }
+
+    fn log(&self, message: &dyn Display) {
+        let (job, nth) = (self.place.attempt.job, self.place.attempt.nth);
+        self.machine.note(format!("shim of {job}.{nth}: {message}"));
+    }
+
+    fn listen(&mut self, _files: &OpenFolder) -> io::Result<()> {
+        self.place.effect();
+        if self.machine.full.get() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.place.listener.replace(Some(<_>::default()));
+        Ok(())
+    }
+
+    fn accept(&mut self) -> Option<End> {
+        self.place.listener.borrow_mut().as_mut()?.pop_front()
+    }
+
+    fn start_main(&mut self, spec: &AttemptSpec) -> io::Result<(u32, End)> {
+        self.place.effect();
+        let (ours, theirs) = End::pair();
+        let pid = self.machine.new_pid();
+        let tag = spec.argv.last().and_then(|tag| tag.to_str()?.parse().ok());
+        let habit = self.machine.habit(self.place.attempt, tag);
+        let main = Main::new(&self.place, habit, pid, theirs, self.machine.now());
+        self.place.main.replace(Some(main));
+        Ok((pid, ours))
+    }
+
+    fn main_identity(&self) -> io::Result<(Identity, Option<String>)> {
+        Ok((self.machine.identity(self.with_main(|main| main.pid)), None))
+    }
+
+    fn start_program(&mut self, _kind: ProgramKind, _lock: &Lock) -> io::Result<(u32, End)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn kill_program(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close_session(&mut self, _user: &JobUser) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn take_events(&mut self) -> Events {
+        Events { child: self.place.has_child_event.take(), ..Events::default() }
+    }
+
+    fn reap(&mut self) -> io::Result<Reaped> {
+        self.place.effect();
+        let mut main = self.place.main.borrow_mut();
+        let Some(main) = main.as_mut().filter(|main| !main.is_reaped()) else { return Ok(Reaped::NoChild) };
+        let exit = main.reap();
+        Ok(exit.map_or(Reaped::Nothing, |exit| Reaped::Child {
+            pid: main.pid,
+            exit,
+            usage: ProcessUsage::default(),
+        }))
+    }
+
+    fn signal(&mut self, signal: Signal, to: Recipients) -> io::Result<()> {
+        self.place.effect();
+        let now = self.machine.now();
+        if to != Recipients::Others {
+            self.with_main(|main| main.signal(signal, now));
+        }
+        Ok(())
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        self.place.effect();
+        self.place.kill_main();
+        Ok(())
+    }
+
+    fn stop(&mut self, _sent: &mut BTreeSet<(u32, u64)>) -> io::Result<StopScan> {
+        self.place.effect();
+        let now = self.machine.now();
+        let ran = self.with_main(|main| {
+            let ran = main.is_running();
+            main.signal(Signal::Stop, now);
+            ran
+        });
+        Ok(StopScan { stopped: !ran, in_one_group: true })
+    }
+
+    fn running(&self) -> io::Result<Vec<u32>> {
+        Ok(self.with_main(|main| if main.is_running() { vec![main.pid] } else { vec![] }))
+    }
+
+    fn are_gone(&self) -> io::Result<bool> {
+        Ok(!self.with_main(|main| main.lives()))
+    }
+
+    fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+        self.place.effect();
+        self.place.cpus.replace(cpus.to_owned());
+        if out_of_idle {
+            self.place.is_idle.set(false);
+        }
+        Ok(())
+    }
+
+    fn place_main(&mut self, cpus: &[u32]) -> io::Result<()> {
+        self.place(cpus, false)
+    }
+
+    fn affinity(&self) -> Vec<u32> {
+        self.place.cpus.borrow().clone()
+    }
+
+    fn set_idle(&mut self) -> io::Result<()> {
+        self.place.effect();
+        self.place.is_idle.set(true);
+        Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.place.is_idle.get()
+    }
+
+    fn set_nice(&mut self, _nice: i32) -> bool {
+        true
+    }
+
+    fn cgroup(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn limit(&mut self, _limits: &Limits) -> Vec<CgroupError> {
+        vec![]
+    }
+
+    fn freeze(&mut self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+}
