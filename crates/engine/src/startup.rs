@@ -132,6 +132,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.apply_begun_windows(at, absence.begun, &mut round);
         self.play(now, at, round)?;
         self.revert_begun_windows(now)?;
+        // Those of windows that began without this daemon.
+        self.judge_launches(now, &absence.launched);
         self.settle_dependencies(now, Some(Fault::Away))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Amendment, Change, Round, Span, Time};
+use miserly_core::{Amendment, Change, Fault, Round, Span, Time};
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{
@@ -130,7 +130,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Reverts the begun windows that the system did not start, because an overdue job is there. Their jobs wait as before.
     pub(crate) fn revert_begun_windows(&mut self, now: Now) -> Result<(), EngineError> {
-        let mut round = Round::default();
+        let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         for (number, begun) in std::mem::take(&mut self.batch.begun) {
             self.cpus.give(&begun.cpus);
             if let (Some(record), Some(job)) = (self.jobs.get(number), self.jobs.handle(number)) {
@@ -138,7 +138,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 round.amended.push(Amendment { job, change });
             }
         }
-        if !round.is_empty() {
+        if !round.amended.is_empty() {
             self.play_now(now, round)?;
         }
         Ok(())

@@ -34,11 +34,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Judges the promises of jobs again that were launched after their promised starts, although recorded in time.
     pub(crate) fn judge_launches(&mut self, now: Now, launches: &[(Attempt, Time)]) {
         for (Attempt { job, nth }, at) in launches {
-            let is_present =
-                |record: &&Record| record.run.as_ref().is_some_and(|run| run.nth == *nth && run.in_window);
-            let record = self.jobs.get(*job).filter(is_present);
-            if record.is_some_and(|record| record.promise.was_kept_until(*at)) {
+            let Some(record) = self.jobs.get_mut(*job) else { continue };
+            let Some(run) = record.run.as_ref().filter(|run| run.nth == *nth) else { continue };
+            if run.in_window && record.promise.was_kept_until(*at) {
                 self.judge_start_again(now, *at, *job);
+                self.batch.touch(*job);
+            } else if !run.in_window && record.started.is_some_and(|started| started < *at) {
+                // It was launched stopped, ahead of its window.
+                record.started = Some(*at);
                 self.batch.touch(*job);
             }
         }
