@@ -160,10 +160,14 @@ pub(crate) fn kill(id: ChildId) -> io::Result<()> {
 }
 
 /// Kills the shims and the jobs of the daemon in a folder: its path is in their arguments or their environment.
+///
+/// For a moment of its start a process shows neither, so that none is left only if two looks find none.
 pub(crate) fn kill_of(folder: &Path) {
+    let mut looks_without = 0;
     for _ in 0..ROUNDS {
         let found = of_folder(folder);
-        if found.is_empty() {
+        looks_without = if found.is_empty() { looks_without + 1 } else { 0 };
+        if looks_without == 2 {
             return;
         }
         for pid in found {
