@@ -1,6 +1,6 @@
 //! Groups of this machine, as far as its kernel offers them to tests.
 
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -48,8 +48,12 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Starts a process in the group of a job.
 fn start(job: &JobGroup, command: &str) -> Child {
-    let child = Command::new("/bin/sh").args(["-c", command]).spawn().expect("a process");
+    // It has no children before it has joined.
+    let command = format!("read go; {command}");
+    let mut child =
+        Command::new("/bin/sh").args(["-c", &command]).stdin(Stdio::piped()).spawn().expect("a process");
     job.group().add(child.id()).expect("the process joins");
+    drop(child.stdin.take());
     child
 }
 
