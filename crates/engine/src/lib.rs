@@ -63,8 +63,8 @@ pub use job::unrecorded::Adoption;
 pub use job::usage::{Usage, UsageLog};
 pub use journal::{
     AmendedLine, Checkpoint, CheckpointLine, EffectLine, EndedFilter, EndedJobs, EndedLine, JobRow, Journal,
-    JournalBatch, JournalError, JournalLine, OpportunisticLine, PoolException, PoolStep, QueueCheckpoint,
-    QueueLine, RoundLine,
+    JournalBatch, JournalContents, JournalError, JournalLine, MemoryJournal, OpportunisticLine,
+    PoolException, PoolStep, QueueCheckpoint, QueueLine, RoundLine,
 };
 pub use limits::{CpuHours, LimitTable, Limits, UserLimits};
 pub use now::{ClockMark, Now, wall_after, wall_span};

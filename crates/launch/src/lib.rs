@@ -72,7 +72,7 @@ pub use check_program::check_program;
 pub use clock::{MachineClock, current_boot};
 pub use daemon::{FoundAttempt, find, find_until, launch};
 pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
-pub use miserly_attempt::shim::STOP_TIMEOUT;
+pub use miserly_attempt::shim::{BEGIN_DELAY, STOP_TIMEOUT};
 pub use miserly_attempt::{
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
     CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, KillResult,

@@ -7,12 +7,13 @@ mod start;
 use std::time::Duration;
 
 use miserly_core::{Span, Time};
-use miserly_engine::{Action, Attempt, AttemptOutcome, BegunWindow, Launch};
+use miserly_engine::{Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Launch};
 use miserly_executor::{LaunchFailure, LaunchFailureKind};
 use miserly_launch::{Exit, ShimCommand};
 
 use self::fake::{FakeAttempt, FakeDaemon, FakeHost, FakeSupervisor};
 use crate::attempt::Begin;
+use crate::convert::duration;
 use crate::message::{AttemptMessage, LoopMessage};
 use crate::site::Host;
 use crate::take_up::take_up;
@@ -156,4 +157,10 @@ fn living_ended_lost_and_silent_attempts_are_taken_up() {
     assert_eq!(absence.begun, [BegunWindow { attempt: attempt(1), cpus: vec![1], end: Time::from_ticks(9) }]);
     assert_eq!(supervisor.0.take(), [attempt(1), attempt(5)]);
     assert_eq!(host.clock().now(), Time::from_ticks(5_000_000));
+}
+
+/// The engine counts on it, and cannot see the shim's own constant.
+#[test]
+fn a_shim_begins_a_window_by_itself_when_the_engine_expects_it() {
+    assert_eq!(duration(BEGIN_DELAY), miserly_launch::BEGIN_DELAY);
 }

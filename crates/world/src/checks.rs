@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
-use miserly_engine::{Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, Snapshot};
+use miserly_engine::{
+    Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, MemoryJournal, Snapshot,
+};
 
 use crate::site::NoLauncher;
 use crate::step::{Habit, Request, SECOND, Wish};
@@ -327,7 +329,7 @@ impl World {
 
     /// A daemon that loaded the state shows the same.
     fn check_stored(&self, snapshot: &Snapshot) -> Checked {
-        let journal = self.journal.copy();
+        let journal = MemoryJournal::new(self.journal.contents());
         let info = DaemonInfo { runs_as_users: true, ..DaemonInfo::default() };
         let setup = self.setup_now();
         let loaded = Engine::open(setup, info, journal.clone(), NoLauncher, self.moment());

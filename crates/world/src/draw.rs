@@ -147,7 +147,6 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         cleanup: draws.ticks(3) * SECOND,
         grace: draws.ticks(3) * SECOND,
         slack,
-        limit: None,
     }
 }
 

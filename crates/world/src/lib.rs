@@ -12,8 +12,6 @@ mod draw;
 
 mod effects;
 
-mod journal;
-
 mod site;
 
 mod world;

@@ -197,8 +197,6 @@ pub struct MachineSetup {
     pub grace: i64,
     /// Time from the planned start to the latest start that is promised, ticks.
     pub slack: i64,
-    /// Most unfinished jobs of a user in ledgers.
-    pub limit: Option<u32>,
 }
 
 /// A script: a machine and what happens to it.
@@ -304,8 +302,7 @@ impl fmt::Display for MachineSetup {
         write!(f, "{} GPUs, ", self.gpus)?;
         let early = if self.opportunistic { "" } else { "no " };
         write!(f, "{early}early runs, cleanup {}, grace {}", Seconds(self.cleanup), Seconds(self.grace))?;
-        write!(f, ", slack {}", Seconds(self.slack))?;
-        self.limit.map_or(Ok(()), |most| write!(f, ", {most} jobs of a user"))
+        write!(f, ", slack {}", Seconds(self.slack))
     }
 }
 

@@ -16,14 +16,13 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError, Now,
-    Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
+    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
+    MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 
 use crate::checks::Watch;
 use crate::effects::{Effects, Killed, panic_text};
-use crate::journal::MemoryJournal;
 use crate::site::{Home, Machine, MachineClocks, Processes, Shims};
 use crate::step::{Condition, MachineSetup, Request, SECOND, Script, Step, Wish};
 
@@ -146,13 +145,14 @@ pub(crate) type Checked = Result<(), String>;
 impl World {
     fn new(setup: MachineSetup) -> World {
         let effects = Effects::default();
+        let of_journal = effects.clone();
         World {
             now: 0,
             wall_was_set: false,
             preempts: false,
             suspends: false,
             setup,
-            journal: MemoryJournal::new(effects.clone()),
+            journal: MemoryJournal::default().observed(move || of_journal.pass()),
             machine: Machine::new(effects.clone()),
             clock: None,
             effects,
@@ -263,7 +263,7 @@ impl World {
                 Ok(())
             }
             Step::FailCommit { stored } => {
-                self.journal.fail_next(Some(*stored));
+                self.journal.change(|journal| journal.fails = Some(*stored));
                 Ok(())
             }
             Step::KillShim { tag } => {
@@ -650,7 +650,7 @@ impl World {
     fn settle(&mut self) -> Checked {
         self.note("* faults cease");
         self.effects.kill_after(None);
-        self.journal.fail_next(None);
+        self.journal.change(|journal| journal.fails = None);
         self.journal.set_full(false);
         self.machine.set_full(false);
         self.machine.calm();

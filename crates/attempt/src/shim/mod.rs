@@ -30,3 +30,4 @@ pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan};
 pub use main_process::{Permission, SetupFailure, SetupMessage};
 pub use stop::STOP_TIMEOUT;
 pub use supervisor::Supervisor;
+pub use timeline::BEGIN_DELAY;

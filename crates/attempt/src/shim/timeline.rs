@@ -14,7 +14,7 @@ const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 /// Delay after which the shim begins a window although a daemon is connected.
 ///
 /// A daemon may begin the window later for a reason, and needs a moment to send that.
-const BEGIN_DELAY: Duration = Duration::from_secs(2);
+pub const BEGIN_DELAY: Duration = Duration::from_secs(2);
 
 /// The deadlines of a job: begin of its window, termination, kill and resume.
 #[derive(Debug)]

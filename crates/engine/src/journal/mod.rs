@@ -8,6 +8,8 @@ mod effects;
 
 mod line;
 
+mod memory;
+
 pub(crate) mod pruning;
 
 pub(crate) mod retry;
@@ -22,6 +24,7 @@ pub use line::{
     AmendedLine, EffectLine, EndedLine, JournalLine, OpportunisticLine, PoolException, PoolStep, QueueLine,
     RoundLine,
 };
+pub use memory::{JournalContents, MemoryJournal};
 
 /// Durable storage of jobs, journal lines and named values.
 ///

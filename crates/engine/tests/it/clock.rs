@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::Time;
-use miserly_engine::{Absence, ClockMark, DaemonInfo, Engine, Journal};
+use miserly_engine::{Absence, ClockMark, DaemonInfo, Engine, Journal, MemoryJournal};
 
-use crate::support::{Idle, MINUTE, MemoryJournal, at, setup};
+use crate::support::{Idle, MINUTE, at, setup};
 
 /// Setting the wall clock is not time that passes. The mark has the wall time at its own instant.
 #[test]

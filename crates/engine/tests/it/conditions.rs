@@ -9,6 +9,7 @@ use miserly_engine::{
 };
 
 use super::life::{Life, job, seconds};
+use super::support::damage;
 
 fn on(when: When, job: i64) -> Condition {
     Condition { when, job: Some(job), ..Condition::default() }
@@ -337,7 +338,7 @@ fn a_result_that_cannot_be_read_is_unknown() {
     let mut life = Life::new(2, 2);
     let first = life.submit(1, job(1, 20));
     exits(&mut life, 2, first, 1);
-    life.journal.damage(first);
+    damage(&life.journal, first);
     for when in [When::Ok, When::NotOk] {
         refused(&mut life, 3, on(when, first), "the result of job 1 is not known: its record cannot be read");
     }
@@ -351,7 +352,7 @@ fn an_end_that_cannot_be_read_meets_no_condition() {
     let first = life.submit(1, Submission { hold: true, ..job(1, 20) });
     let [good, bad] = [When::Ok, When::NotOk].map(|when| life.submit(1, after(&[on(when, first)])));
     let any = life.submit(1, Submission { after: vec![first], ..job(1, 10) });
-    life.journal.damage(first);
+    damage(&life.journal, first);
     life.begin(2, &Absence::default());
     let unknown = "job 1 ended with an unknown result, and this job waits for its";
     check_failed(&mut life, 2, good, &format!("{unknown} success"));

@@ -12,7 +12,7 @@ use miserly_engine::{
 use serde_json::{Value, json};
 
 use super::life::{Life, early, job};
-use super::support::MemoryJournal;
+use super::support::{from_json, to_json};
 
 /// The second at which the fixture was asked.
 const ASKED: i64 = 40;
@@ -120,7 +120,7 @@ fn same_promise(now: &Value, then: &Value, at: &str) {
 fn the_counts_of_each_format_stay_as_they_were() {
     for format in [3, 4, 5] {
         let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
-        let mut life = Life::of_journal(MemoryJournal::from_json(&fixture["state"]), 3, 4, ASKED);
+        let mut life = Life::of_journal(from_json(&fixture["state"]), 3, 4, ASKED);
         for second in [ASKED, ASKED + 1] {
             let status = life.status(second);
             let judged =
@@ -139,7 +139,7 @@ fn the_counts_of_each_format_stay_as_they_were() {
 fn each_format_is_loaded_and_says_what_it_said() {
     for format in [3, 4, 5] {
         let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
-        let mut life = Life::of_journal(MemoryJournal::from_json(&fixture["state"]), 3, 4, ASKED);
+        let mut life = Life::of_journal(from_json(&fixture["state"]), 3, 4, ASKED);
         has(&said(&mut life), &fixture["said"], &format!("format {format}"));
         // No field is lost that a record has.
         for row in fixture["state"]["rows"].as_array().unwrap() {
@@ -155,7 +155,7 @@ fn each_format_is_loaded_and_says_what_it_said() {
 fn write_the_fixture() {
     let mut life = lived();
     let said = said(&mut life);
-    let fixture = json!({ "state": life.journal.to_json(), "said": said });
+    let fixture = json!({ "state": to_json(&life.journal), "said": said });
     fs::create_dir_all(path(5).parent().unwrap()).unwrap();
     fs::write(path(5), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
 }

@@ -10,12 +10,12 @@ use miserly_api::model::{Exit, JobView, Problem, PromiseChangeReason, Status, Su
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Action, Adoption, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
-    Engine, EngineError, Input, Launcher, Now, Queue, QueueTerms, RequestError, Setup, SlotSchedule,
-    Snapshot,
+    Engine, EngineError, Input, Launcher, MemoryJournal, Now, Queue, QueueTerms, RequestError, Setup,
+    SlotSchedule, Snapshot,
 };
 use miserly_policies::{PolicyDescriptor, PolicySpec, Registry};
 
-use crate::support::{MemoryJournal, request, request_of};
+use crate::support::{request, request_of};
 
 /// The memory of the pool, kilobytes.
 const MEMORY: u64 = 1000;
@@ -281,7 +281,7 @@ impl Life {
 
     /// Returns the lines of the journal.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.journal.lines()
+        self.journal.contents().lines
     }
 
     /// Returns the slot schedule of a queue.

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use miserly_api::model::Submission;
-use miserly_engine::{Absence, DaemonInfo, DaemonReply, DaemonRequest, Engine, Now};
+use miserly_engine::{Absence, DaemonInfo, DaemonReply, DaemonRequest, Engine, MemoryJournal, Now};
 
-use crate::support::{Idle, MINUTE, MemoryJournal, at, request, setup};
+use crate::support::{Idle, MINUTE, at, request, setup};
 
 /// Returns the reply of the engine.
 fn ask(engine: &mut Engine<Idle, MemoryJournal>, now: Now, question: DaemonRequest) -> DaemonReply {

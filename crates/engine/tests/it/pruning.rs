@@ -7,10 +7,10 @@ use miserly_api::model::{Array, Exit, Filter, Problem, ProblemCode, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, DaemonInfo, DaemonReply, DaemonRequest, Engine, Input,
-    Launcher, Now, Queue, QueueTerms, Setup, SlotSchedule,
+    Launcher, MemoryJournal, Now, Queue, QueueTerms, Setup, SlotSchedule,
 };
 
-use crate::support::{MemoryJournal, request};
+use crate::support::request;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -119,7 +119,7 @@ fn old_jobs_and_segments_go_once_a_day() {
     let due = 3 * DAY;
     assert_eq!(remembered(&mut engine, at(due - 1)), [1, 2, 3]);
     hands.0.lock().unwrap().clear();
-    let before = journal.lines();
+    let before = journal.contents().lines;
     assert!(before[0].contains("\"began\"") && before.len() > 4, "{before:?}");
     // Nothing but the moment that it asked for wakes it.
     assert_eq!(engine.next_wakeup(), Some(Time::from_ticks(due)));
@@ -129,7 +129,7 @@ fn old_jobs_and_segments_go_once_a_day() {
     let gone = ask(&mut engine, at(due), DaemonRequest::Job(1)).unwrap_err();
     assert_eq!(gone.code, ProblemCode::NotFound);
     // The lines until the checkpoint at which the first daemon began.
-    assert_eq!(journal.lines()[..before.len() - 2], before[2..]);
+    assert_eq!(journal.contents().lines[..before.len() - 2], before[2..]);
     assert!(before[2].contains("\"checkpoint\""), "{before:?}");
     // Numbers are not given again, and the state is whole.
     drop(engine);
@@ -250,7 +250,7 @@ fn the_journal_of_a_constant_load_has_a_bounded_length() {
             run(&mut engine, day * DAY + (nth + 1) * DAY / (JOBS + 1), number);
         }
         let year = usize::from(day >= 365);
-        most[year] = most[year].max(journal.lines().len());
+        most[year] = most[year].max(journal.contents().lines.len());
     }
     assert!(most[1] <= most[0], "{most:?}");
     // A start and an end for each job of the days that are kept, a checkpoint a day, and the present day.

@@ -93,10 +93,10 @@ fn a_daemon_that_cannot_store_its_beginning_can_begin_again() {
 fn a_batch_without_changes_is_not_committed() {
     let mut life = Life::new(1, 1);
     life.submit(1, job(1, 20));
-    let before = life.journal.commits();
+    let before = life.journal.contents().commits;
     life.turn(2, vec![]);
     life.status(3);
-    assert_eq!(life.journal.commits(), before);
+    assert_eq!(life.journal.contents().commits, before);
 }
 
 /// The wake-ups of policies are in no record of a job.

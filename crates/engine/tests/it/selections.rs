@@ -43,11 +43,11 @@ fn many_withdrawals_are_one_round_and_one_commit() {
         let mut life = Life::of_policy(policy, 1, 1);
         let first = life.submit(1, array(499));
         let last = life.submit(1, job(1, 20));
-        let (commits, before) = (life.journal.commits(), rounds(&life));
+        let (commits, before) = (life.journal.contents().commits, rounds(&life));
         // The first one runs.
         let outcome = change(&mut life, 2, JobChange::Cancel, jobs(&format!("{}-{}", first + 1, last - 1)));
         assert_eq!(outcome.jobs, (first + 1..last).collect::<Vec<_>>(), "{policy}");
-        assert_eq!((life.journal.commits() - commits, rounds(&life) - before), (1, 1), "{policy}");
+        assert_eq!((life.journal.contents().commits - commits, rounds(&life) - before), (1, 1), "{policy}");
         assert!((first + 1..last).all(|job| life.job(2, job).phase.ended().is_some()));
         assert!(matches!(life.job(2, first).phase, Phase::Running(_)));
         if let Some(promise) = life.job(2, last).promise {
@@ -142,14 +142,14 @@ fn filters_select_unfinished_jobs() {
 fn jobs_are_held_and_released_together() {
     let mut life = Life::new(1, 1);
     let first = life.submit(1, array(99));
-    let (commits, all) = (life.journal.commits(), jobs(&format!("{first}-{}", first + 99)));
+    let (commits, all) = (life.journal.contents().commits, jobs(&format!("{first}-{}", first + 99)));
     let held = change(&mut life, 2, JobChange::Hold, all.clone());
     assert_eq!((held.jobs.len(), held.refused.len()), (99, 1), "one runs");
-    assert_eq!(life.journal.commits() - commits, 1);
+    assert_eq!(life.journal.contents().commits - commits, 1);
     assert!((first + 1..first + 100).all(|job| life.job(2, job).phase == Phase::Held));
     let released = change(&mut life, 3, JobChange::Release, all);
     assert_eq!((released.jobs.len(), released.refused.len()), (99, 1));
-    assert_eq!(life.journal.commits() - commits, 2);
+    assert_eq!(life.journal.contents().commits - commits, 2);
     let start = |life: &mut Life, job| Life::second(life.job(3, job).promise.unwrap().now.unwrap().start);
     // Each has its time limit and the cleanup time.
     assert_eq!(start(&mut life, first + 99), 1 + 99 * 21, "their places are in the order of their numbers");
@@ -195,10 +195,10 @@ fn promises_to_jobs_that_wait_for_held_ones_are_kept() {
 fn other_changes_are_one_commit_too() {
     let mut life = Life::new(2, 2);
     let first = life.submit(1, array(3));
-    let commits = life.journal.commits();
+    let commits = life.journal.contents().commits;
     let outcome = change(&mut life, 2, JobChange::Requeue, jobs(&format!("{first}-{}", first + 2)));
     assert_eq!((outcome.jobs, outcome.refused.len()), (vec![first, first + 1], 1));
-    assert_eq!(life.journal.commits() - commits, 1);
+    assert_eq!(life.journal.contents().commits - commits, 1);
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use miserly_api::model::{Exit, Filter, KilledBy, Phase, Submission};
 use miserly_core::draw;
-use miserly_engine::{Action, Attempt, AttemptOutcome, Caller, DaemonReply, DaemonRequest, Input, Snapshot};
+use miserly_engine::{
+    Action, Attempt, AttemptOutcome, Caller, DaemonReply, DaemonRequest, Input, MemoryJournal, Snapshot,
+};
 
 use super::life::{Life, early, job, seconds, wall};
-use crate::support::MemoryJournal;
 
 const IMMEDIATE: &str = "immediate(policy=fcfs-backfill, quantum=30s, after=0s)";
 

@@ -1,86 +1,17 @@
 //! The start of a daemon on one thread.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::cell::Cell;
 use std::pin::pin;
-use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use jiff::Timestamp;
 use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Resources, Span};
 use miserly_engine::{
-    Action, Attempt, DaemonInfo, EndedFilter, Engine, JobRow, Journal, JournalBatch, JournalError, Launcher,
-    Queue, QueueTerms, Setup, SlotSchedule,
+    Action, Attempt, DaemonInfo, Engine, Launcher, MemoryJournal, Queue, QueueTerms, Setup, SlotSchedule,
 };
 
 use super::fake::{FakeAttempt, FakeHost, FakeSupervisor};
 use crate::{StartError, StartOptions, UnknownAttempts, start};
-
-/// A journal whose disk is full for some commits.
-#[derive(Clone, Default)]
-struct FakeJournal(Rc<RefCell<Contents>>);
-
-#[derive(Default)]
-struct Contents {
-    values: BTreeMap<String, String>,
-    lines: usize,
-    full: usize,
-}
-
-impl Journal for FakeJournal {
-    fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
-        Ok(vec![])
-    }
-
-    fn job(&self, _: i64) -> Result<Option<JobRow>, JournalError> {
-        Ok(None)
-    }
-
-    fn ended_jobs(&self, _: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
-        Ok(vec![])
-    }
-
-    fn ended_from(&self, _: i64, _: u32) -> Result<Vec<JobRow>, JournalError> {
-        Ok(vec![])
-    }
-
-    fn highest_job(&self) -> Result<i64, JournalError> {
-        Ok(0)
-    }
-
-    fn last_commit(&self) -> i64 {
-        0
-    }
-
-    fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
-        Ok(self.0.borrow().values.get(key).cloned())
-    }
-
-    fn visit_lines(&self, _: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
-        Ok(())
-    }
-
-    fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        let mut contents = self.0.borrow_mut();
-        if !batch.lines.is_empty() && contents.full > 0 {
-            contents.full -= 1;
-            return Err(JournalError::Full("no space".into()));
-        }
-        contents.lines += batch.lines.len();
-        contents.values.extend(batch.values);
-        Ok(())
-    }
-
-    fn forget(&mut self, _: &[i64]) -> Result<(), JournalError> {
-        Ok(())
-    }
-
-    fn forget_segment(&mut self, _: Timestamp) -> Result<bool, JournalError> {
-        Ok(false)
-    }
-}
 
 impl Launcher for FakeSupervisor {
     fn check(&self, _: &Submission, _: &str) -> Result<(), Problem> {
@@ -118,11 +49,11 @@ fn setup() -> Setup {
 
 #[test]
 fn a_start_waits_for_room_and_adopts_what_runs() {
-    let (host, journal, supervisor) = (FakeHost::new(), FakeJournal::default(), FakeSupervisor::default());
+    let (host, journal, supervisor) = (FakeHost::new(), MemoryJournal::default(), FakeSupervisor::default());
     let (running, over) = (Attempt { job: 7, nth: 2 }, Attempt { job: 8, nth: 1 });
     *host.attempt(running) = FakeAttempt { lives: true, ..FakeAttempt::default() };
     *host.attempt(over) = FakeAttempt::default();
-    journal.0.borrow_mut().full = 2;
+    journal.set_full(true);
     let options = StartOptions {
         setup: setup(),
         info: DaemonInfo::default(),
@@ -132,6 +63,7 @@ fn a_start_waits_for_room_and_adopts_what_runs() {
     let (supervised, waits) = (supervisor.clone(), Cell::new(0));
     let wait = async |_: &_| {
         waits.update(|waits| waits + 1);
+        journal.set_full(waits.get() < 2);
         Ok(())
     };
     let started = pin!(start(&host, journal.clone(), supervisor, options, wait));
@@ -140,7 +72,7 @@ fn a_start_waits_for_room_and_adopts_what_runs() {
     assert!(matches!(started, Poll::Ready(Ok(_))));
     assert_eq!((waits.get(), supervised.0.take()), (2, vec![running]));
     // The number of a job that left a folder is not used again.
-    let contents = journal.0.borrow();
+    let contents = journal.contents();
     assert_eq!(contents.values.get("next_number").map(String::as_str), Some("9"));
-    assert!(contents.lines > 0);
+    assert!(!contents.lines.is_empty());
 }

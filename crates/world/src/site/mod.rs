@@ -74,6 +74,7 @@ pub(crate) struct Machine {
 }
 
 /// An attempt: its folder, its shim and its main process.
+#[derive(Default)]
 struct Place {
     attempt: Attempt,
     folder: RefCell<Option<Folder>>,
@@ -100,20 +101,7 @@ impl fmt::Debug for Place {
 
 impl Place {
     fn new(attempt: Attempt) -> Place {
-        Place {
-            attempt,
-            folder: <_>::default(),
-            is_locked: <_>::default(),
-            shim: <_>::default(),
-            shim_pid: <_>::default(),
-            is_shim_stopped: <_>::default(),
-            kill_in: <_>::default(),
-            listener: <_>::default(),
-            main: <_>::default(),
-            has_child_event: <_>::default(),
-            cpus: <_>::default(),
-            is_idle: <_>::default(),
-        }
+        Place { attempt, ..Place::default() }
     }
 
     /// Passes a place at which the shim can die.

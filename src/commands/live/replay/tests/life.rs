@@ -1,9 +1,6 @@
 //! The life of a daemon under a clock that comes with the calls, with its journal in memory.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -12,81 +9,12 @@ use miserly_api::model::{Exit, KilledBy, Problem, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
-    EndedFilter, Engine, Input, JobRow, Journal, JournalBatch, JournalError, Launcher, Now, Queue,
-    QueueTerms, Requester, Setup, SlotSchedule,
+    Engine, Input, Launcher, MemoryJournal, Now, Queue, QueueTerms, Requester, Setup, SlotSchedule,
 };
 use miserly_test_support::Draws;
 
 const HOUR: i64 = 3_600_000_000;
 const CPUS: u32 = 6;
-
-/// A journal in memory. Clones share it.
-#[derive(Clone, Default)]
-pub(super) struct Memory(Rc<RefCell<Stored>>);
-
-#[derive(Default)]
-struct Stored {
-    rows: BTreeMap<i64, JobRow>,
-    lines: Vec<String>,
-    values: BTreeMap<String, String>,
-}
-
-impl Memory {
-    pub(super) fn lines(&self) -> Vec<String> {
-        self.0.borrow().lines.clone()
-    }
-}
-
-impl Journal for Memory {
-    fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
-        Ok(self.0.borrow().rows.values().filter(|row| !row.ended).cloned().collect())
-    }
-
-    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
-        Ok(self.0.borrow().rows.get(&number).cloned())
-    }
-
-    fn ended_jobs(&self, _: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
-        Ok(vec![])
-    }
-
-    fn ended_from(&self, _: i64, _: u32) -> Result<Vec<JobRow>, JournalError> {
-        Ok(vec![])
-    }
-
-    fn highest_job(&self) -> Result<i64, JournalError> {
-        Ok(0)
-    }
-
-    fn last_commit(&self) -> i64 {
-        0
-    }
-
-    fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
-        Ok(self.0.borrow().values.get(key).cloned())
-    }
-
-    fn visit_lines(&self, _: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
-        Ok(())
-    }
-
-    fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        let mut stored = self.0.borrow_mut();
-        stored.lines.extend(batch.lines);
-        stored.lines.extend(batch.checkpoint.map(|checkpoint| checkpoint.line));
-        stored.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
-        stored.values.extend(batch.values);
-        Ok(())
-    }
-
-    fn forget(&mut self, _: &[i64]) -> Result<(), JournalError> {
-        Ok(())
-    }
-
-    fn forget_segment(&mut self, _: Timestamp) -> Result<bool, JournalError> {
-        Ok(false)
-    }
-}
 
 /// A launcher that passes on its orders.
 struct Told(Sender<(Attempt, Action)>);
@@ -150,9 +78,9 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
 
 /// A daemon that lives for some weeks.
 pub(super) struct Life {
-    engine: Engine<Told, Memory>,
+    engine: Engine<Told, MemoryJournal>,
     told: Receiver<(Attempt, Action)>,
-    journal: Memory,
+    journal: MemoryJournal,
     setup: Setup,
     draws: Draws,
     now: i64,
@@ -164,22 +92,22 @@ pub(super) struct Life {
 impl Life {
     /// Returns the journal of some weeks.
     pub(super) fn journal(policy: &str, opportunistic: bool, seed: u64) -> Vec<String> {
-        let (journal, setup) = (Memory::default(), setup(policy, opportunistic));
+        let (journal, setup) = (MemoryJournal::default(), setup(policy, opportunistic));
         let (engine, told) = Life::open(&journal, &setup, 0, &Absence::default());
         let (draws, ends) = (Draws::new(seed), BTreeMap::new());
         let mut life = Life { engine, told, journal, setup, draws, now: 0, ends, jobs: 0 };
         for _ in 0..160 {
             life.event();
         }
-        life.journal.lines()
+        life.journal.contents().lines
     }
 
     fn open(
-        journal: &Memory,
+        journal: &MemoryJournal,
         setup: &Setup,
         now: i64,
         absence: &Absence,
-    ) -> (Engine<Told, Memory>, Receiver<(Attempt, Action)>) {
+    ) -> (Engine<Told, MemoryJournal>, Receiver<(Attempt, Action)>) {
         let (sender, told) = channel();
         let info = DaemonInfo { runs_as_users: true, ..DaemonInfo::default() };
         let now = moment(now);

@@ -1,55 +1,72 @@
-//! A journal in memory that outlives daemons, with the faults of a disk.
+//! A journal in memory, for tests and simulations.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use miserly_engine::{Checkpoint, EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
-use crate::effects::Effects;
+use crate::{Checkpoint, EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
-/// A journal in memory. Clones share its contents: a later daemon loads what an earlier one stored.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct MemoryJournal {
-    contents: Rc<RefCell<Contents>>,
-    effects: Effects,
+/// A journal in memory, with the faults of a disk. Clones share its contents: a later engine loads what an earlier one stored.
+#[derive(Clone, Default)]
+pub struct MemoryJournal {
+    contents: Rc<RefCell<JournalContents>>,
+    observer: Option<Rc<dyn Fn()>>,
 }
 
+/// The contents of a journal in memory, and the faults of its next commits.
 #[derive(Clone, Debug, Default)]
-struct Contents {
-    rows: BTreeMap<i64, JobRow>,
-    lines: Vec<String>,
+pub struct JournalContents {
+    /// The jobs, by number.
+    pub rows: BTreeMap<i64, JobRow>,
+    /// The lines, oldest first.
+    pub lines: Vec<String>,
     /// The sealed segments: the number of lines, and the wall time.
-    segments: Vec<(usize, Timestamp)>,
-    values: BTreeMap<String, String>,
-    commits: i64,
-    full: bool,
-    /// Whether the next commit fails, and whether it is on disk then.
-    fails: Option<bool>,
+    pub segments: Vec<(usize, Timestamp)>,
+    /// The named values.
+    pub values: BTreeMap<String, String>,
+    /// The number of stored commits.
+    pub commits: i64,
+    /// Whether commits fail for lack of space.
+    pub full: bool,
+    /// The failure of the next commit: whether it is stored nevertheless. `None` is no failure.
+    pub fails: Option<bool>,
 }
 
 impl MemoryJournal {
-    /// Returns an empty journal whose commits are effects.
-    pub(crate) fn new(effects: Effects) -> MemoryJournal {
-        MemoryJournal { contents: Rc::default(), effects }
+    /// Returns a journal with these contents.
+    pub fn new(contents: JournalContents) -> MemoryJournal {
+        MemoryJournal { contents: Rc::new(RefCell::new(contents)), observer: None }
     }
 
-    /// Returns a copy with contents of its own, without faults.
-    pub(crate) fn copy(&self) -> MemoryJournal {
-        let contents = Contents { full: false, fails: None, ..self.contents.borrow().clone() };
-        MemoryJournal { contents: Rc::new(RefCell::new(contents)), effects: Effects::default() }
+    /// Returns a journal with the same contents that calls `observer` before each commit and after each successful one.
+    #[must_use]
+    pub fn observed(self, observer: impl Fn() + 'static) -> MemoryJournal {
+        MemoryJournal { observer: Some(Rc::new(observer)), ..self }
+    }
+
+    /// Returns a copy of the contents.
+    pub fn contents(&self) -> JournalContents {
+        self.contents.borrow().clone()
+    }
+
+    /// Changes the contents.
+    pub fn change(&self, change: impl FnOnce(&mut JournalContents)) {
+        change(&mut self.contents.borrow_mut());
     }
 
     /// Lets commits fail for lack of space, or succeed again.
-    pub(crate) fn set_full(&self, full: bool) {
-        self.contents.borrow_mut().full = full;
+    pub fn set_full(&self, full: bool) {
+        self.change(|contents| contents.full = full);
     }
 
-    /// Lets the next commit fail. `stored`: whether it is on disk then.
-    pub(crate) fn fail_next(&self, stored: Option<bool>) {
-        self.contents.borrow_mut().fails = stored;
+    fn observe(&self) {
+        if let Some(observer) = &self.observer {
+            observer();
+        }
     }
 
     fn ended(&self, admits: impl Fn(&JobRow) -> bool) -> Vec<JobRow> {
@@ -58,7 +75,24 @@ impl MemoryJournal {
     }
 }
 
-impl Contents {
+impl fmt::Debug for MemoryJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.contents.fmt(f)
+    }
+}
+
+impl JournalContents {
+    fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
+        if self.full {
+            return Err(JournalError::Full("no space".into()));
+        }
+        let fails = self.fails.take();
+        if fails != Some(false) {
+            self.store(batch);
+        }
+        fails.map_or(Ok(()), |_| Err(JournalError::Failed("the flush failed".into())))
+    }
+
     fn store(&mut self, batch: JournalBatch) {
         self.lines.extend(batch.lines);
         if let Some(Checkpoint { line, wall }) = batch.checkpoint {
@@ -111,26 +145,17 @@ impl Journal for MemoryJournal {
     }
 
     fn visit_lines(&self, visit: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
-        let contents = self.contents.borrow();
-        let _ = contents.lines.iter().try_for_each(|line| visit(line));
+        let _ = self.contents.borrow().lines.iter().try_for_each(|line| visit(line));
         Ok(())
     }
 
     fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        self.effects.pass();
-        let mut contents = self.contents.borrow_mut();
-        if contents.full {
-            return Err(JournalError::Full("no space".into()));
+        self.observe();
+        // An empty batch writes nothing, so it needs no space.
+        if !batch.is_empty() {
+            self.contents.borrow_mut().commit(batch)?;
         }
-        let fails = contents.fails.take();
-        if fails != Some(false) {
-            contents.store(batch);
-        }
-        drop(contents);
-        if fails.is_some() {
-            return Err(JournalError::Failed("the flush failed".into()));
-        }
-        self.effects.pass();
+        self.observe();
         Ok(())
     }
 
