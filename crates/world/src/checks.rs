@@ -18,7 +18,7 @@ const TOLERANCE: i64 = SECOND;
 /// The time after which a daemon that is not disturbed knows that a command has begun.
 const REPORTED: i64 = SECOND / 10;
 
-/// What a user knows of a job.
+/// The facts about a job that its user knows.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     wish: Wish,
@@ -37,13 +37,13 @@ struct Seen {
     ended: Option<Phase>,
 }
 
-/// What users have seen.
+/// The jobs as their users see them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     jobs: BTreeMap<i64, Seen>,
     /// The attempts that share processors of their windows, and since when.
     shared: BTreeMap<(Attempt, Attempt), i64>,
-    /// Whether somebody broke promises on purpose.
+    /// Whether a request permitted to move promises.
     moves: bool,
     /// Whether some jobs wait for others.
     conditions: bool,
@@ -365,7 +365,7 @@ fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
     Ok(())
 }
 
-/// What a job is shown to have done is what its processes did.
+/// The shown exit code of a job is that of its processes.
 fn check_exit(seen: &Seen, view: &JobView) -> Checked {
     let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
     let habit: Habit = seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default();

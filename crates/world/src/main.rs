@@ -1,4 +1,4 @@
-//! Plays the scripts of seeds, or one script, and shrinks what fails.
+//! Plays the scripts of seeds, or one script, and shrinks failing ones.
 
 use std::fs;
 use std::ops::Range;
@@ -27,7 +27,7 @@ struct Args {
     /// Writes a failing script, shortened, into this file.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Prints what happened.
+    /// Prints all events.
     #[arg(long)]
     trace: bool,
     /// Goes on after a failure, and lists all.

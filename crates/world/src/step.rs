@@ -1,4 +1,4 @@
-//! The steps of a script. A script alone determines what happens: nothing else is drawn while it runs.
+//! The steps of a script. A script alone determines all events: nothing else is drawn while it runs.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub enum Step {
     Stop,
     /// The daemon begins, if it does not run.
     Start,
-    /// The daemon is killed after some more effects: commits, actions and replies, and what lies between them.
+    /// The daemon is killed after some more effects: commits, actions, replies, messages and operations on files.
     Kill {
         /// The number of effects before. 0 kills it now.
         after: u32,
@@ -121,7 +121,7 @@ impl Request {
     }
 }
 
-/// What a user submits, and what becomes of its processes.
+/// A submission of a user, with the habits of its processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of a submission")]
@@ -152,7 +152,7 @@ pub struct Wish {
     pub early: bool,
     /// Whether it is held at first.
     pub hold: bool,
-    /// What its runs do, in order; the last one is repeated.
+    /// The habits of its runs, in order; the last one is repeated.
     pub runs: Vec<Habit>,
 }
 
@@ -168,7 +168,7 @@ pub enum Condition {
     NotOk,
 }
 
-/// What a run of a job does.
+/// The behaviour of a run of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Habit {
@@ -199,7 +199,7 @@ pub struct MachineSetup {
     pub slack: i64,
 }
 
-/// A script: a machine and what happens to it.
+/// A script: a machine, and the steps of its life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {

@@ -39,7 +39,7 @@ const SETTLE: i64 = 3600 * 24 * SECOND;
 /// The first of the users.
 pub(crate) const USERS: u32 = 1000;
 
-/// What broke a rule, and at which step.
+/// A broken rule, with its step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The number of the step, from 1. One more than the number of steps stands for the end.
@@ -48,12 +48,12 @@ pub struct Failure {
     pub what: String,
 }
 
-/// What became of a script.
+/// The outcome of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What broke a rule.
+    /// The broken rule, if there is one.
     pub failure: Option<Failure>,
-    /// What happened, line by line.
+    /// The events, one on each line.
     pub trace: String,
     /// Accepted jobs.
     pub jobs: usize,
@@ -312,7 +312,7 @@ impl World {
         if has_inputs { Some(self.now) } else { engine.next_wakeup().map(Time::ticks) }
     }
 
-    /// Lets the daemon do what is due.
+    /// Runs the due steps of the daemon.
     fn turn(&mut self) -> Checked {
         if self.daemon_next().is_none_or(|at| at > self.now) {
             return Ok(());
@@ -683,7 +683,7 @@ impl World {
     }
 }
 
-/// What became of a call of the engine.
+/// The outcome of a call of the engine.
 enum Called<T> {
     Returned(T),
     /// The daemon was killed in it.

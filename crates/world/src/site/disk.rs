@@ -1,4 +1,4 @@
-//! The folders of attempts on a disk that keeps what was flushed, and of the rest a part.
+//! The folders of attempts on a disk that keeps flushed content, and a part of the rest.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -50,7 +50,7 @@ impl Folder {
         self.durable.clone_from(&self.names);
     }
 
-    /// Returns what is left after a power failure, by a draw.
+    /// Returns the folder after a power failure, by a draw.
     pub(super) fn after_power_failure(mut self, draw: u64) -> Option<Folder> {
         if !self.is_durable && draw & 1 == 0 {
             return None;

@@ -313,7 +313,7 @@ impl fmt::Debug for Shim {
 }
 
 impl Shim {
-    /// Returns what observes the process: whether it is alive.
+    /// Returns an observer of the exit of the process.
     pub(super) fn exit(&self) -> ShimExit {
         ShimExit { place: Rc::clone(&self.connected.process), pid: self.connected.identity.pid }
     }

@@ -40,7 +40,7 @@ impl Launcher for NoLauncher {
 /// A schedule of slots, and the attempts that began stopped.
 type Turns = (SlotSchedule, BTreeSet<Attempt>);
 
-/// What the engine has ordered and the loop has not taken.
+/// The orders of the engine that the loop has not taken.
 #[derive(Debug, Default)]
 struct Orders {
     messages: VecDeque<Message>,
@@ -103,7 +103,7 @@ enum Work {
     Other(Task),
 }
 
-/// What surrounds the loop.
+/// The surroundings of the loop.
 struct Surroundings {
     home: Home,
     tasks: RefCell<VecDeque<(i64, Attempt, Work)>>,
@@ -122,7 +122,7 @@ impl Surroundings {
         tasks.make_contiguous().sort_by_key(|(at, ..)| *at);
     }
 
-    /// Returns what the loop watches and what has changed.
+    /// Returns the changes of watched shims.
     fn ready(&self) -> Vec<Readiness> {
         let (exits, connections) = (self.exits.borrow(), self.connections.borrow());
         let exited = exits.values().filter(|(_, shim)| shim.has_exited());
@@ -233,7 +233,7 @@ impl Shims {
         is_due.then(|| machine.now()).into_iter().chain(task).chain(turn).chain(rotation).min()
     }
 
-    /// Does what is due.
+    /// Runs the due steps.
     pub(crate) fn turn(&mut self) {
         let machine = Rc::clone(&self.supervision.site().home.machine);
         self.rotate();

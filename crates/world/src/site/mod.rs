@@ -65,7 +65,7 @@ pub(crate) struct Machine {
     ended: RefCell<BTreeSet<Attempt>>,
     /// Removed folders that a power failure may bring back.
     removed: RefCell<BTreeMap<Attempt, Folder>>,
-    /// What the jobs of each submission do, by their runs. The command names the submission.
+    /// The habits of the jobs of each submission, by their runs. The command names the submission.
     habits: RefCell<BTreeMap<u32, Vec<Habit>>>,
     begun: RefCell<BTreeMap<Attempt, i64>>,
     broken: RefCell<Vec<String>>,
@@ -218,7 +218,7 @@ impl Machine {
         self.broken.take().into_iter().next()
     }
 
-    /// Returns what happened since the last call, with its instants, for the trace.
+    /// Returns the events since the last call, with their instants, for the trace.
     pub(crate) fn take_notes(&self) -> Vec<(i64, String)> {
         self.notes.take()
     }
@@ -308,7 +308,7 @@ impl Machine {
         next.map(|next| next.max(now))
     }
 
-    /// Lets all processes do what is due.
+    /// Runs the due steps of all processes.
     pub(crate) fn advance(&self) {
         let (now, boot_at) = (self.now(), self.boot_at.get());
         let due = |place: &&Rc<Place>| place.next(now, boot_at).is_some_and(|at| at <= now);
@@ -364,7 +364,7 @@ impl Machine {
         }
     }
 
-    /// Takes the power away. No process is left, and of the disk what was flushed, with a part of the rest.
+    /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.
     pub(crate) fn lose_power(&self) {
         let mut folders = self.removed.take();
         for (attempt, place) in self.places.take() {

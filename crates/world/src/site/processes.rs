@@ -180,7 +180,7 @@ impl Main {
 }
 
 impl Machine {
-    /// Lets the main process of an attempt do what is due.
+    /// Runs the due steps of the main process of an attempt.
     pub(super) fn advance_main(&self, place: &Rc<Place>) {
         let mut main = place.main.borrow_mut();
         let Some(main) = main.as_mut().filter(|main| main.lives()) else { return };

@@ -38,7 +38,7 @@ impl Machine {
         place.shim.replace(shim);
     }
 
-    /// Lets a shim do what is due.
+    /// Runs the due steps of a shim.
     pub(super) fn step_shim(&self, place: &Rc<Place>) {
         let Some(mut shim) = place.shim.take() else { return };
         let stepped = catch_unwind(AssertUnwindSafe(|| shim.step()));

@@ -15,7 +15,7 @@ struct Lines {
     is_closed: bool,
 }
 
-/// What arrives at one end of a connection. Clones are the same.
+/// The lines that arrive at one end of a connection. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inbox(Rc<RefCell<Lines>>);
 
