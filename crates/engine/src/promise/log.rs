@@ -105,7 +105,12 @@ pub struct PromiseLog {
 
 impl PromiseLog {
     /// Records a promise by the planned start: that of a run, or an earlier plan of the same run.
+    ///
+    /// A plan of a run whose promise is judged promises nothing: the job is being ended.
     pub(crate) fn give(&mut self, book: &mut PromiseBook, wall: Timestamp, planned: Time, slack: Span) {
+        if self.open.is_none() && self.renewed.is_none() && !self.judged.is_empty() {
+            return;
+        }
         let cause = self.renewed.take().filter(|_| !self.entries.is_empty());
         if let Some(open) = &mut self.open {
             open.plan_at(planned, cause.unwrap_or(PromiseChangeReason::Amended));

@@ -482,3 +482,16 @@ fn a_job_that_runs_ahead_of_its_window_is_late_if_its_promise_has_passed() {
     let judged: Vec<_> = view.judged.iter().map(|judged| (judged.judgement, judged.by)).collect();
     assert_eq!(judged, [(Judgement::Late, Some(by))]);
 }
+
+/// A plan that moves while the job is being ended gives no other promise.
+#[test]
+fn a_job_that_is_cancelled_ahead_of_its_window_has_one_promise() {
+    let mut life = Life::new(1, 2);
+    let first = life.submit(1, job(1, 49));
+    let ahead = life.submit(1, early(1, 20));
+    life.ask(2, DaemonRequest::Cancel { job: ahead, array: false }).unwrap();
+    // Its window would begin now.
+    life.end(3, first);
+    let status = life.status(4);
+    assert_eq!((status.promises, status.kept, status.withdrawn, status.open), (2, 1, 1, 0));
+}
