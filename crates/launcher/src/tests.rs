@@ -109,6 +109,15 @@ fn a_launch_waits_for_descriptors() {
 }
 
 #[test]
+fn launches_wait_while_the_machine_shuts_down() {
+    let mut daemon = FakeDaemon::new();
+    daemon.handle(LoopMessage::HoldLaunches(10 * SECOND));
+    daemon.handle(LoopMessage::Begin(attempt(1), Begin::Launch(launch())));
+    assert!(daemon.run(9 * SECOND).is_empty() && !daemon.host.has_folder(attempt(1)));
+    assert_eq!(daemon.run(2 * SECOND), ["Launched(Attempt { job: 1, nth: 1 }, Time(10000000))"]);
+}
+
+#[test]
 fn a_stopped_shim_is_continued_and_obeys() {
     let mut daemon = launching();
     daemon.run(SECOND);
@@ -139,7 +148,7 @@ fn a_job_whose_shim_stays_stopped_is_ended_by_force() {
 }
 
 #[test]
-fn living_ended_lost_and_silent_attempts_are_taken_up() {
+fn living_ended_lost_silent_and_unclear_attempts_are_taken_up() {
     let host = FakeHost::new();
     let started = Some(host.instant());
     let shim = || FakeAttempt { lives: true, started: started.clone(), ..FakeAttempt::default() };
@@ -147,16 +156,35 @@ fn living_ended_lost_and_silent_attempts_are_taken_up() {
     *host.attempt(attempt(2)) = FakeAttempt { end: Some(host.end(Exit::Code(0))), ..FakeAttempt::default() };
     *host.attempt(attempt(3)) = FakeAttempt { lives: false, ..shim() };
     *host.attempt(attempt(5)) = FakeAttempt { is_stopped: true, stays_stopped: true, ..shim() };
+    *host.attempt(attempt(6)) = FakeAttempt { is_unclear: true, ..shim() };
     let supervisor = FakeSupervisor::default();
-    let absence = take_up(&host, &supervisor, &[1, 2, 3, 4, 5].map(attempt));
+    let absence = take_up(&host, &supervisor, &[1, 2, 3, 4, 5, 6].map(attempt));
     let ended = |job: usize| &absence.ended[job].1;
     assert!(matches!(ended(0), AttemptOutcome::Ended { exit: miserly_api::model::Exit::Code(0), .. }));
     assert!(matches!(ended(1), AttemptOutcome::Lost(_)) && *ended(2) == AttemptOutcome::NeverRan);
     assert_eq!(absence.ended.iter().map(|(attempt, _)| attempt.job).collect::<Vec<_>>(), [2, 3, 4]);
     assert_eq!(absence.launched, [1, 3, 5].map(|job| (attempt(job), Time::ZERO)));
     assert_eq!(absence.begun, [BegunWindow { attempt: attempt(1), cpus: vec![1], end: Time::from_ticks(9) }]);
-    assert_eq!(supervisor.0.take(), [attempt(1), attempt(5)]);
+    assert_eq!(supervisor.0.take(), [1, 6, 5].map(attempt));
     assert_eq!(host.clock().now(), Time::from_ticks(5_000_000));
+}
+
+/// What cannot be read is no proof that a job is over.
+#[test]
+fn an_attempt_whose_state_is_unclear_is_looked_at_again() {
+    let mut daemon = FakeDaemon::new();
+    let unclear = FakeAttempt { is_unclear: true, lives: true, ..FakeAttempt::default() };
+    *daemon.host.attempt(attempt(1)) = unclear;
+    daemon.handle(LoopMessage::Begin(attempt(1), Begin::Find));
+    assert!(daemon.run(60 * SECOND).is_empty() && daemon.host.has_folder(attempt(1)));
+    daemon.host.attempt(attempt(1)).is_unclear = false;
+    daemon.run(60 * SECOND);
+    let end = daemon.host.end(Exit::Code(7));
+    let mut job = daemon.host.attempt(attempt(1));
+    (job.lives, job.end) = (false, Some(end));
+    drop(job);
+    let reports = daemon.run(SECOND);
+    assert!(reports.last().unwrap().contains("exit: Code(7)"), "{reports:?}");
 }
 
 /// The engine counts on it, and cannot see the shim's own constant.

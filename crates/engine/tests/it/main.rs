@@ -79,6 +79,8 @@ mod judgements;
 
 mod snapshots;
 
+mod shutdown;
+
 mod stopped;
 
 mod fixture;

@@ -30,6 +30,8 @@ pub(super) struct FakeAttempt {
     pub(super) is_stopped: bool,
     /// Whether a stopped shim can be continued.
     pub(super) stays_stopped: bool,
+    /// Whether its state cannot be found out now.
+    pub(super) is_unclear: bool,
     pub(super) started: Option<StoredInstant>,
     pub(super) end: Option<AttemptEnd>,
     /// The commands that its shim has.
@@ -143,6 +145,9 @@ impl Host for FakeHost {
     fn find(&self, attempt: Attempt, _wait: Duration) -> Result<Found<FakeShim>, FindFailure> {
         let all = self.attempts.borrow();
         Ok(match all.get(&attempt) {
+            Some(FakeAttempt { is_unclear: true, .. }) => {
+                return Err(FindFailure::Temporary("its record is a folder".to_owned()));
+            }
             Some(found) if found.lives => Found::Alive(self.shim(attempt)),
             Some(FakeAttempt { end: Some(end), .. }) => Found::Ended(Box::new(end.clone())),
             Some(FakeAttempt { started: Some(_), .. }) => Found::Lost(LossCause::Kill),
