@@ -82,6 +82,11 @@ fn each_checkpoint_is_a_beginning_under_selective_suspension() {
 }
 
 #[test]
+fn each_checkpoint_is_a_beginning_under_tunable_selective_suspension() {
+    each_checkpoint_is_a_beginning("tss(sf=1.2, period=10m)", false);
+}
+
+#[test]
 fn each_checkpoint_is_a_beginning_under_immediate_slices() {
     each_checkpoint_is_a_beginning("is(slice=10m)", false);
 }
@@ -106,6 +111,30 @@ fn another_content_of_a_checkpoint_is_a_difference() {
         differences += usize::from(replayed(1, &other).difference.is_some());
     }
     assert!(differences > 5, "{differences}");
+}
+
+/// The first place in the journal where something else is said is found.
+#[test]
+fn another_policy_and_another_effect_are_differences() {
+    for policy in
+        ["miser", "easy", "conservative", "ss(sf=1.2, period=10m)", "is(slice=10m)", "gang(quantum=1m)"]
+    {
+        let lines = Life::journal(policy, false, 1);
+        let changed = |this: &str, other: &str, all: bool| {
+            let mut first = true;
+            let change = |line: &String| {
+                let changes = line.contains(this) && (all || first);
+                first &= !changes;
+                if changes { line.replace(this, other) } else { line.clone() }
+            };
+            let lines: Vec<String> = lines.iter().map(change).collect();
+            assert!(!first, "{this} is nowhere in the journal");
+            replayed(1, &lines).difference.is_some()
+        };
+        // A configuration is said again at each start and each reading.
+        assert!(changed(&format!(r#""policy":"{policy}""#), r#""policy":"fcfs""#, true), "{policy}");
+        assert!(changed(r#""effect":"started""#, r#""effect":"resumed""#, false), "{policy}");
+    }
 }
 
 /// Lines are lost: the rounds before them and those from the next checkpoint on are compared.

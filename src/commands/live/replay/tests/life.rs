@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, KilledBy, Problem, Submission};
+use miserly_api::model::{Array, Exit, KilledBy, Modification, Problem, Submission};
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
@@ -129,18 +129,40 @@ impl Life {
             6 => self.ask(DaemonRequest::Requeue { job, move_promises: true }),
             7 => self.restart(),
             8 => self.reload(),
+            9 => self.modify(job),
+            10 => {
+                self.ask(DaemonRequest::Pause { job, on: true });
+                self.ask(DaemonRequest::Pause { job, on: false });
+            }
             _ => self.submit(),
         }
     }
 
+    /// Makes a job larger, smaller, later, or gives it the place of another one.
+    fn modify(&mut self, job: i64) {
+        let nothing = Modification::default();
+        let changes = match self.draws.below(4) {
+            0 => Modification { cpus: Some(1 + self.draws.below(u64::from(CPUS))), ..nothing },
+            1 => Modification { time: Some(self.draws.choice(&[600.0, 20_000.0, 90_000.0])), ..nothing },
+            2 => Modification { before: Some(job - 1), ..nothing },
+            _ => Modification { begin: Some(moment(self.now + HOUR).wall), ..nothing },
+        };
+        self.ask(DaemonRequest::Modify { job, changes: Box::new(changes), move_promises: true });
+    }
+
     fn submit(&mut self) {
-        self.jobs += 1;
+        // Some are arrays, and some wait for the job before them.
+        let members = if self.draws.below(8) == 0 { 3 } else { 1 };
+        let after = Some(self.jobs).filter(|job| *job > 0 && self.draws.below(12) == 0);
+        self.jobs += i64::from(members);
         let time = f64::from(u32::try_from(1800 + self.draws.below(90_000)).unwrap());
         let submission = Submission {
             command: vec!["true".into()],
             directory: "/".into(),
             cpus: 1 + self.draws.below(u64::from(CPUS)),
             time,
+            after: after.into_iter().collect(),
+            array: (members > 1).then(|| Array::range(1, members, 1)),
             restartable: self.draws.below(2) == 0,
             ..Submission::default()
         };
