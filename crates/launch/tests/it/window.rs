@@ -8,21 +8,21 @@ use miserly_launch::{
 
 use crate::support::{SECOND, Test, alive, cpus, done, ended, until};
 
-impl Test {
-    /// Sets the end of the window and the grace period.
-    fn until(mut self, length: Duration, grace: Duration) -> Test {
-        self.spec.mode = RunMode::Reserved { cpus: cpus(), end: BootTime::now().after(length) };
-        self.spec.grace = grace;
-        self
-    }
+fn with_grace(script: &str, grace: Duration) -> Test {
+    let mut test = Test::new(script);
+    test.spec.grace = grace;
+    test
 }
 
 #[test]
 fn term_comes_before_the_end_and_may_be_answered() {
-    let test = Test::new("trap 'echo asked; exit 3' TERM; echo here; while :; do sleep 0.05; done");
-    let test = test.until(24 * SECOND, 20 * SECOND);
-    let window_end = test.spec.mode.end().unwrap();
-    let end = test.run();
+    let script = "trap 'echo asked; exit 3' TERM; echo here; while :; do sleep 0.05; done";
+    let test = with_grace(script, 20 * SECOND);
+    let mut shim = test.launch();
+    test.wait_out("here");
+    let window_end = BootTime::now().after(20 * SECOND + SECOND / 4);
+    done(&mut shim, &ShimCommand::SetEnd { end: window_end, max_after_resume: None });
+    let end = ended(&shim);
     assert_eq!((end.exit, end.cause, end.late), (Exit::Code(3), Some(EndCause::Time), None));
     assert!(test.out().ends_with("asked\n"), "{}", test.out());
     assert!(
@@ -35,16 +35,17 @@ fn term_comes_before_the_end_and_may_be_answered() {
 #[test]
 fn kill_comes_at_the_end_for_children_that_do_not_listen() {
     // A child, a grandchild, one in a process group of its own, and one in a session of its own.
-    let test = Test::new(
+    let test = with_grace(
         "trap '' TERM; sleep 100 & echo $!; (sleep 100 & echo $!; wait) & \
          bash -c 'set -m; trap \"\" TERM; sleep 100 & echo $!; wait' & \
          setsid sh -c 'echo $$; exec sleep 100' & wait; sleep 100",
+        SECOND / 4,
     );
-    let test = test.until(6 * SECOND, SECOND);
-    let window_end = test.spec.mode.end().unwrap();
-    let shim = test.launch();
+    let mut shim = test.launch();
     let pids = test.pids(4);
     assert!(pids.iter().all(|pid| alive(*pid)));
+    let window_end = BootTime::now().after(SECOND / 2);
+    done(&mut shim, &ShimCommand::SetEnd { end: window_end, max_after_resume: None });
     let end = ended(&shim);
     assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::Time)));
     assert!(end.at.parts().0 >= window_end);
@@ -54,11 +55,12 @@ fn kill_comes_at_the_end_for_children_that_do_not_listen() {
 
 #[test]
 fn a_stopped_job_is_asked_too() {
-    let test = Test::new("trap 'exit 3' TERM; echo here; while :; do sleep 0.05; done")
-        .until(24 * SECOND, 20 * SECOND);
+    let test = with_grace("trap 'exit 3' TERM; echo here; while :; do sleep 0.05; done", 20 * SECOND);
     let mut shim = test.launch();
     test.wait_out("here");
     assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
+    let end = BootTime::now().after(20 * SECOND);
+    done(&mut shim, &ShimCommand::SetEnd { end, max_after_resume: None });
     assert_eq!(ended(&shim).exit, Exit::Code(3));
 }
 
@@ -84,7 +86,7 @@ fn leftovers_of_a_main_process_are_terminated() {
 
 #[test]
 fn another_end_counts() {
-    let test = Test::new("sleep 100").until(60 * SECOND, Duration::ZERO);
+    let test = with_grace("sleep 100", Duration::ZERO);
     let mut shim = test.launch();
     let soon = BootTime::now().after(SECOND / 2);
     assert_eq!(done(&mut shim, &ShimCommand::SetEnd { end: soon, max_after_resume: None }).end, Some(soon));

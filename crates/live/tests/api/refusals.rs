@@ -105,11 +105,21 @@ fn a_body_that_is_too_large() {
 #[test]
 fn what_is_no_http() {
     let server = Server::within(Limits { timeout: Duration::from_secs(1), ..Limits::default() });
-    for bytes in [&b"\0\0\0\0\r\n\r\n"[..], b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\n\r\n\r\n"] {
+    let tls = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+    for bytes in [
+        &b"\0\0\0\0\r\n\r\n"[..],
+        b"hello\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\r\n\r\n\r\n",
+        tls,
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+    ] {
         let answer = server.raw(bytes);
         assert!(answer.status == 0 || answer.status >= 400, "{answer:?}");
     }
     let header = format!("GET /v1/status HTTP/1.1\r\nhost: {}\r\n\r\n", "x".repeat(2 << 20));
     assert_eq!(server.raw(header.as_bytes()).status, 431);
+    let many = format!("GET /v1/status HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(10_000));
+    assert_eq!(server.raw(many.as_bytes()).status, 431);
     server.client().status().unwrap();
 }
