@@ -4,8 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use miserly_api::client::ClientError;
 use miserly_api::model::{DaemonEvent, JobView, JobsEvent, Phase, Submission};
@@ -172,18 +170,20 @@ fn a_stream_shows_nothing_private_of_other_users() {
     let failed = daemon.submit(&Submission { directory: "/nowhere/private".into(), ..sh("exit 0", 60.0) });
     let mut seen = vec![];
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| {
+        let (follows, followed) = std::sync::mpsc::channel();
+        let daemon = &daemon;
+        let seen = &mut seen;
+        let other = scope.spawn(move || {
             rustix::thread::set_thread_uid(Uid::from_raw(OTHER)).expect("root");
-            follow(&daemon, None, |event| {
+            follow(daemon, None, |event| {
+                let _ = follows.send(());
                 seen.extend(jobs(event).into_iter().flat_map(|event| event.jobs.clone()));
                 seen.iter().any(|view: &JobView| view.number > failed && view.phase.ended().is_some())
             })
         });
-        let private = Submission { directory: "/nowhere/private".into(), ..sh("exit 0", 60.0) };
-        while !other.is_finished() {
-            daemon.submit(&private);
-            sleep(Duration::from_millis(200));
-        }
+        // What comes after the first event is a change.
+        followed.recv().expect("a first event");
+        daemon.submit(&Submission { directory: "/nowhere/private".into(), ..sh("exit 0", 60.0) });
         assert!(other.join().expect("a thread that ends").is_none());
     });
     assert!(seen.iter().any(|view| matches!(view.phase, Phase::Failed { .. })), "{seen:?}");
@@ -197,12 +197,12 @@ fn a_stream_shows_nothing_private_of_other_users() {
 fn metrics_count_the_starts_of_the_first_round() {
     let mut daemon = Daemon::new(&queue("conservative"));
     let whole = |script: &str| Submission { cpus: cpus().len() as u64, ..here(&daemon, script) };
-    let first = daemon.submit(&whole("touch first; sleep 1"));
+    let first = daemon.submit(&whole(&format!("touch first; {UNTIL_GO}")));
     let second = daemon.submit(&Submission { no_opportunistic: true, ..whole("exit 0") });
     until("the first job runs", SOON, || daemon.path("first").exists().then_some(()));
     daemon.kill();
-    // The first job ends while there is no daemon.
-    sleep(Duration::from_millis(1500));
+    fs::write(daemon.path("go"), "").expect("a file");
+    until("it ends without a daemon", SOON, || daemon.has_ended(first).then_some(()));
     daemon.start();
     daemon.wait(second);
     assert!(daemon.job(first).phase.ended().is_some());

@@ -124,10 +124,29 @@ fn a_damaged_database_of_forecasts_costs_the_audit_only() {
 
 #[test]
 fn a_policy_that_suspends_jobs_has_no_forecasts() {
-    let daemon = Daemon::new(&queue("ss"));
-    let [_, waits] = with_history(&daemon);
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    assert_eq!(daemon.job(waits).forecast, None);
+    if !has_two_cpus() {
+        return;
+    }
+    let all = cpus().len();
+    let pool = format!("cleanup-time = 1\n[pool]\ncpus = {all}\nmemory = \"64MB\"\n");
+    let queue = |policy: &str, cpus: usize| {
+        format!("[[queue]]\nname = \"{policy}\"\npolicy = \"{policy}\"\ncpus = {cpus}\nmemory = \"32MB\"\n")
+    };
+    let daemon = Daemon::new(&format!("{pool}{}{}", queue("ss", all - 1), queue("easy", 1)));
+    let job = |policy: &str, cpus: usize, script| Submission {
+        queue: Some(policy.to_owned()),
+        cpus: cpus as u64,
+        memory: Some(1 << 20),
+        ..wide(&daemon, script)
+    };
+    let waits = |policy: &str, cpus| {
+        daemon.submit(&job(policy, cpus, "while [ ! -e go ]; do sleep 0.05; done"));
+        daemon.submit(&job(policy, cpus, "exit 0"))
+    };
+    let [suspends, other] = [waits("ss", all - 1), waits("easy", 1)];
+    // That of the other queue is made later.
+    forecast(&daemon, other);
+    assert_eq!(daemon.job(suspends).forecast, None);
     fs::write(daemon.path("go"), "").expect("a file");
-    daemon.wait(waits);
+    daemon.wait(suspends);
 }

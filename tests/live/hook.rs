@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use miserly_api::model::Submission;
 use serde_json::Value;
@@ -88,13 +86,14 @@ fn events_are_told_in_order_and_none_is_lost_without_the_hook() {
 #[test]
 fn a_program_at_its_limit_is_killed_and_the_next_event_comes() {
     let daemon = Daemon::new(&queue("easy"));
-    let script = "echo $MISERLY_JOB >> \"$0\"; exec sleep 3";
+    let script = "echo $MISERLY_JOB >> \"$0\"; exec sleep 600";
     let mut command = program(&daemon);
-    command.args(["--limit", "1s", "--name", "tell*", "--on", "ended", "--", "sh", "-c", script]);
-    command.arg(daemon.path("told")).stdin(Stdio::null());
+    command
+        .args(["--limit", "1s", "--name", "tell*", "--on", "ended", "--state"])
+        .arg(daemon.path("hook.json"));
+    command.args(["--", "sh", "-c", script]).arg(daemon.path("told")).stdin(Stdio::null());
     let _hook = Hook(command.spawn().expect("the hook"));
-    // Its first snapshot is the beginning. It has no file to wait for.
-    sleep(Duration::from_secs(1));
+    until("the hook is there", SOON, || daemon.path("hook.json").exists().then_some(()));
     let named = |name: &str| Submission { name: Some(name.to_owned()), ..sh("true", 60.0) };
     let jobs = ["tell-1", "silent", "tell-2"].map(|name| daemon.submit(&named(name)));
     let lines = format!("{}\n{}\n", jobs[0], jobs[2]);

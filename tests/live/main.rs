@@ -1,7 +1,7 @@
 //! Tests of the daemon with real processes, signals and clocks.
 //!
-//! `MISERLY_ROUNDS` is the number of rounds of the tests with random kills (default: 20), and `MISERLY_JOBS` that of the jobs
-//! in the test with many jobs (default: 200).
+//! `MISERLY_ROUNDS` is the number of rounds of the tests with random kills (default: 4), and `MISERLY_JOBS` that of the jobs
+//! in the test with many jobs (default: 60).
 
 #![cfg(target_os = "linux")]
 
@@ -22,8 +22,6 @@ mod real;
 mod damage;
 
 mod unrecorded;
-
-mod again;
 
 mod starts;
 

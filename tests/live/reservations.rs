@@ -4,11 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_api::client::ClientError;
-use miserly_api::model::{JobView, Phase, Possible, Reservation, ReservedTime, Submission};
+use miserly_api::model::{JobView, Phase, Reservation, ReservedTime, Submission};
 
 use crate::same::play;
-use crate::support::{Daemon, SOON, exact_queue, kept_but_for_stalls, sh, until};
+use crate::support::{Daemon, SOON, exact_queue, sh, until};
 
 /// Returns the instants after a time from now, in seconds, and after another one.
 fn time(from: u64, to: u64) -> ReservedTime {
@@ -37,49 +36,34 @@ fn start(view: &JobView) -> Timestamp {
 
 #[test]
 fn it_keeps_its_time_over_kills_and_is_played_again() {
-    let mut daemon = Daemon::new(&exact_queue("conservative"));
-    let reserved = time(4, 12);
-    daemon.client().reserve(&course(&daemon, reserved)).expect("nothing is in its way");
+    let mut daemon = Daemon::with_faults(&exact_queue("conservative"));
+    daemon.client().reserve(&course(&daemon, time(600, 1200))).expect("nothing is in its way");
     daemon.kill();
     daemon.start();
     let reserved = daemon.client().reservations().expect("a list")[0].times[0];
-    // Ten seconds fit neither before it nor into it.
-    let other = daemon.submit(&waits(&daemon, None, "echo other >> order", 10.0));
+    // It fits neither before the reservation nor into it.
+    let other = daemon.submit(&waits(&daemon, None, "echo other >> order", 1000.0));
     let script = "echo own >> order; while [ ! -e enough ]; do sleep 0.02; done";
-    let own = daemon.submit(&waits(&daemon, Some("course"), script, 6.0));
+    let own = daemon.submit(&waits(&daemon, Some("course"), script, 300.0));
     let close = |one: Timestamp, other: Timestamp| one.duration_since(other).abs().as_millis() < 1000;
     assert!(close(start(&daemon.job(own)), reserved.from));
     assert!(close(start(&daemon.job(other)), reserved.to));
     let order = || fs::read_to_string(daemon.path("order")).unwrap_or_default();
+    assert_eq!(order(), "");
+    // The machine sleeps until the reservation, and then to its end.
+    daemon.set_ahead(601.0);
     until("its start", SOON, || order().contains("own").then_some(()));
-    assert!(Timestamp::now() >= reserved.from - Duration::from_millis(500));
     daemon.kill();
     daemon.start();
     assert!(matches!(daemon.job(own).phase, Phase::Running(_)));
     fs::write(daemon.path("enough"), "").expect("a file");
-    for job in [own, other] {
-        daemon.wait(job);
-    }
+    daemon.wait(own);
+    assert_eq!(daemon.job(other).phase, Phase::Queued);
+    daemon.set_ahead(1201.0);
+    daemon.wait(other);
     assert_eq!(fs::read_to_string(daemon.path("order")).expect("an order"), "own\nother\n");
     until("its end", SOON, || daemon.client().reservations().expect("a list").is_empty().then_some(()));
-    daemon.history().iter().for_each(kept_but_for_stalls);
     daemon.stop();
     let played = play(&daemon.state());
     assert_eq!(played["difference"], serde_json::Value::Null, "{played:#}");
-}
-
-#[test]
-fn a_refusal_names_the_next_time() {
-    let daemon = Daemon::of_policy("miser");
-    let running = daemon.submit(&waits(&daemon, None, "while [ ! -e enough ]; do sleep 0.02; done", 60.0));
-    let wanted = course(&daemon, time(10, 20));
-    let Err(ClientError::Refused(problem)) = daemon.client().reserve(&wanted) else {
-        panic!("a job is in its way")
-    };
-    let Some(Possible::Reservation(window)) = problem.possible else { panic!("{problem}") };
-    let times = vec![ReservedTime { from: window.start, to: window.end }];
-    daemon.client().reserve(&Reservation { times, ..wanted }).expect("it is possible then");
-    fs::write(daemon.path("enough"), "").expect("a file");
-    daemon.wait(running);
-    daemon.client().remove_reservation("course").expect("it has no jobs");
 }

@@ -194,7 +194,8 @@ fn a_second_daemon_on_the_same_processors_is_refused() {
 #[test]
 fn a_daemon_is_reloaded_and_stopped_by_a_command() {
     let mut daemon = Daemon::of_policy("miser");
-    let job = daemon.submit(&sh("sleep 1", 20.0));
+    let script = "while [ ! -e go ]; do sleep 0.05; done";
+    let job = daemon.submit(&Submission { directory: daemon.path(""), ..sh(script, 20.0) });
     let socket = daemon.socket.display().to_string();
     let output = miserly(&["reload", "--socket", &socket]);
     assert!(
@@ -216,6 +217,7 @@ fn a_daemon_is_reloaded_and_stopped_by_a_command() {
     assert!(daemon.log().contains("SIGTERM: the daemon ends"));
     assert_eq!(miserly(&["stop", "--socket", &socket]).status.code(), Some(1));
     daemon.start();
+    fs::write(daemon.path("go"), "").expect("a file");
     assert!(is_over(&daemon.wait(job).phase));
 }
 

@@ -1,101 +1,38 @@
-//! What is simulated is what is run: the journal of a life of hundreds of real jobs, played again by the simulator, comes to the
-//! same decisions, promises and order of starts.
+//! What is simulated is what is run: the journal of a life of real jobs, played again by the simulator, comes to the same decisions,
+//! promises and order of starts. Lives of weeks, under more policies, are in `src/commands/live/replay/tests`.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{Array, Modification, Submission};
-use miserly_engine::JournalBatch;
-use miserly_live::store::{History, Store};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::support::{Daemon, Draws, cpus, miserly, queue, sh};
 
 /// Jobs that are submitted one by one; arrays come on top.
-const SINGLE: usize = 420;
-const ARRAYS: usize = 20;
+const SINGLE: usize = 60;
+const ARRAYS: usize = 4;
 const IN_ARRAY: u32 = 5;
 
+/// Lives with a kill in the middle, and compares.
 #[test]
-fn a_life_under_miser_is_played_again() {
-    live_and_play_again("miser", 1);
-}
-
-#[test]
-fn a_life_under_easy_is_played_again() {
-    live_and_play_again("easy", 2);
-}
-
-#[test]
-fn a_life_under_conservative_is_played_again() {
-    live_and_play_again("conservative", 3);
-}
-
-#[test]
-fn a_life_under_selective_suspension_is_played_again() {
-    live_and_play_again("ss(sf=1.2, period=1s)", 4);
-}
-
-#[test]
-fn a_life_under_tunable_selective_suspension_is_played_again() {
-    live_and_play_again("tss(sf=1.2, period=1s)", 5);
-}
-
-#[test]
-fn a_life_under_immediate_slices_is_played_again() {
-    live_and_play_again("is(slice=1s)", 6);
-}
-
-#[test]
-fn a_life_under_gang_time_slicing_is_played_again() {
-    live_and_play_again("gang(quantum=1s)", 7);
-}
-
-/// A handle that is free again is not the same one in both: it must not be seen in what they do.
-#[test]
-fn who_comes_in_the_place_of_another_is_played_again() {
-    let daemon = Daemon::new(&configuration("gang(quantum=1s)"));
-    let wide = || Submission { cpus: cpus().len() as u64, ..sh("sleep 100", 200.0) };
-    let submit = || daemon.submit(&wide());
-    let (first, second) = (submit(), submit());
-    let cancel = |job| drop(daemon.client().cancel(job, false).expect("it can be cancelled"));
-    cancel(first);
-    daemon.wait(first);
-    let (third, fourth) = (submit(), submit());
-    [second, third, fourth].into_iter().for_each(cancel);
-    daemon.wait_for_all();
-    let played = play(&daemon.state());
-    assert_eq!((&played["difference"], &played["starts"]), (&Value::Null, &Value::from(4)), "{played:#}");
-}
-
-/// A queue with little memory for each job, so that those that are stopped leave room for others.
-fn configuration(policy: &str) -> String {
-    format!("{}default-memory = \"8MB\"\n", queue(policy))
-}
-
-/// Lives with a kill in the middle, and compares; then compares with a life that was not so, which must be seen.
-fn live_and_play_again(policy: &str, seed: u64) {
-    let mut daemon = Daemon::new(&configuration(policy));
-    let mut draws = Draws::new(seed);
+fn a_life_is_played_again() {
+    let mut daemon = Daemon::new(&format!("{}default-memory = \"8MB\"\n", queue("miser")));
+    let mut draws = Draws::new(1);
     let mut numbers = live(&daemon, &mut draws, SINGLE / 2);
     daemon.kill();
     daemon.start();
     numbers.extend(live(&daemon, &mut draws, SINGLE / 2));
     daemon.wait_for_all();
     daemon.stop();
-    assert!(numbers.len() >= 500, "{} jobs", numbers.len());
-
     let played = play(&daemon.state());
-    assert_eq!(played["difference"], Value::Null, "{policy}: {played:#}");
-    assert!(played["starts"].as_u64() > Some(400), "{policy}: {played:#}");
-
-    let other = changed(&daemon.state(), &format!(r#""policy":"{policy}""#), r#""policy":"fcfs""#);
-    assert!(play(other.path())["difference"].is_object(), "{policy}: another policy is not seen");
-    let other = changed(&daemon.state(), r#""effect":"started""#, r#""effect":"resumed""#);
-    assert!(play(other.path())["difference"].is_object(), "{policy}: another effect is not seen");
+    assert_eq!(played["difference"], Value::Null, "{played:#}");
+    assert!(
+        numbers.len() >= 80 && played["starts"].as_u64() > Some(40),
+        "{} jobs: {played:#}",
+        numbers.len()
+    );
 }
 
 /// Submits jobs, and does to them all that people do. The numbers of all that were accepted.
@@ -169,28 +106,4 @@ pub(crate) fn play(state: &Path) -> Value {
         .unwrap_or_else(|_| panic!("no answer: {}", String::from_utf8_lossy(&output.stderr)));
     assert_eq!(output.status.success(), played.get("difference").is_none(), "{played:#}");
     played
-}
-
-/// A state with the same journal, but for the first place in it where this is said.
-fn changed(state: &Path, this: &str, other: &str) -> TempDir {
-    let mut lines = vec![];
-    let history = History::open(state).expect("a state");
-    let mut keep = |line: miserly_live::store::Line| {
-        lines.push(line.body);
-        ControlFlow::Continue(())
-    };
-    history.journal(1, &mut keep).expect("a journal");
-    let changed = TempDir::new().expect("a temporary folder");
-    let mut first = true;
-    for line in &mut lines {
-        // A configuration is said again at each start of the daemon.
-        if line.contains(this) && (first || line.contains("\"policy\"")) {
-            *line = line.replace(this, other);
-            first = false;
-        }
-    }
-    assert!(!first, "{this} is nowhere in the journal");
-    let mut store = Store::open(changed.path()).expect("a new state");
-    store.commit(&JournalBatch { lines, ..JournalBatch::default() }).expect("room for it");
-    changed
 }

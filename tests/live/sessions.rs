@@ -1,6 +1,7 @@
 //! The sessions with a daemon in the documents: their commands print what the pages show.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -9,8 +10,15 @@ use crate::support::{Daemon, SOON, has_two_cpus, until};
 /// A command of a session, and the lines that the page shows below it.
 type Step = (String, String);
 
-/// What replaces a sleep of a job: an end that does not depend on the time it takes to get there.
-const UNTIL_GO: &str = "while [ ! -e go ]; do sleep 0.05; done";
+/// Writes a `sleep` that ends when there is a file `go`, and not after some time.
+fn write_sleep(daemon: &Daemon) {
+    let program = daemon.path("bin/sleep");
+    fs::create_dir(daemon.path("bin")).expect("a folder");
+    let go = daemon.path("go").display().to_string();
+    fs::write(&program, format!("#!/bin/sh\nuntil test -e {go}; do /bin/sleep 0.05; done\n"))
+        .expect("a file");
+    fs::set_permissions(program, Permissions::from_mode(0o755)).expect("a mode");
+}
 
 /// Returns the text of a page of the project.
 fn page(name: &str) -> String {
@@ -32,8 +40,14 @@ fn session(page: &str) -> Vec<Step> {
     blocks(page, "text\n").into_iter().flat_map(commands).collect()
 }
 
-/// Returns what a command prints, once it has the forecasts that the page shows.
+/// Returns what a command prints, once it has the forecasts that the page shows. Jobs sleep until a command waits for one.
 fn printed_as(daemon: &Daemon, command: &str, shown: &str) -> String {
+    if command.starts_with("miserly wait") {
+        fs::write(daemon.path("go"), "").expect("a file");
+        let output = printed(daemon, command);
+        fs::remove_file(daemon.path("go")).expect("a file");
+        return output;
+    }
     let likely = |text: &str| text.contains("LIKELY");
     until("the forecasts of the page", SOON, || {
         Some(printed(daemon, command))
@@ -44,7 +58,8 @@ fn printed_as(daemon: &Daemon, command: &str, shown: &str) -> String {
 /// Returns what a command of the session prints in a shell of the daemon's user.
 fn printed(daemon: &Daemon, command: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_miserly")).parent().expect("a folder");
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", program.display());
+    let own = daemon.path("bin");
+    let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", own.display(), program.display());
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).current_dir(daemon.path("")).stdin(Stdio::null());
     shell.env("PATH", path).env("MISERLY_SOCKET", daemon.path("socket"));
@@ -87,15 +102,13 @@ fn compare(daemon: &Daemon, command: &str, output: &str, shown: &str) {
 #[test]
 fn the_session_of_the_readme_is_what_the_program_prints() {
     let daemon = Daemon::new("");
+    write_sleep(&daemon);
     let readme = page("README.md");
     let (_, section) = readme.split_once("\n## On your own machine\n").expect("a section");
     let session = session(section);
     assert!(session.len() >= 5, "{session:?}");
     for (command, shown) in session {
-        if command.starts_with("miserly wait") {
-            fs::write(daemon.path("go"), "").expect("a file");
-        }
-        let output = printed_as(&daemon, &command.replace("sleep 2;", &format!("{UNTIL_GO};")), &shown);
+        let output = printed_as(&daemon, &command, &shown);
         compare(&daemon, &command, &output, &shown);
     }
 }
@@ -121,15 +134,11 @@ fn the_session_of_the_shared_server_is_what_the_program_prints() {
     let (configuration, job) = (blocks(before, "toml\n")[0], blocks(before, "sh\n#!/bin/sh\n")[0]);
     let mut daemon = Daemon::asleep(configuration);
     fs::write(daemon.path("miserly.toml"), configuration).expect("a file");
-    let job = format!("#!/bin/sh\n{}", job.replace("sleep 20", UNTIL_GO));
-    assert!(job.contains(UNTIL_GO), "{job}");
-    fs::write(daemon.path("job.sh"), job).expect("a file");
+    write_sleep(&daemon);
+    fs::write(daemon.path("job.sh"), format!("#!/bin/sh\n{job}")).expect("a file");
     let session = session(&format!("{before}\n{after}"));
     assert!(session.len() >= 14, "{session:?}");
     for (command, shown) in session {
-        if command == "miserly wait 2" {
-            fs::write(daemon.path("go"), "").expect("a file");
-        }
         let output = match command.as_str() {
             "miserly daemon --config miserly.toml" => started(&mut daemon, "/tmp/miserly-trial/run/socket"),
             _ => printed_as(&daemon, &command, &shown),

@@ -1,8 +1,6 @@
 //! Shadows: another policy follows the queues, over kills of the daemon, and starts nothing.
 
 use std::fs;
-use std::thread::sleep;
-use std::time::Duration;
 
 use miserly_api::model::{Phase, ShadowFilter, ShadowReport, ShadowView, Submission};
 use rustix::process::{Signal, kill_process};
@@ -32,7 +30,7 @@ fn a_shadow_goes_on_after_a_kill_and_agrees_with_the_journal() {
     if !has_two_cpus() {
         return;
     }
-    let mut daemon = Daemon::new(&configuration("fcfs", "easy"));
+    let mut daemon = Daemon::with_faults(&configuration("fcfs", "easy"));
     assert!(shadow(&daemon, |_| true).all.jobs == 0);
     let begins = || shadow(&daemon, |shadow| shadow.until.is_some());
     begins();
@@ -50,7 +48,7 @@ fn a_shadow_goes_on_after_a_kill_and_agrees_with_the_journal() {
     daemon.start();
     shadow(&daemon, stands);
     // Differences from a second on count.
-    sleep(Duration::from_secs(1));
+    daemon.set_ahead(2.0);
     fs::write(daemon.path("go"), "").expect("a file");
     for number in [long, wide, narrow] {
         daemon.wait(number);

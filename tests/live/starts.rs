@@ -1,75 +1,36 @@
 //! A start from every state on real processes, and the starts that cannot be made.
 
 use std::fs;
-use std::time::Duration;
 
 use miserly_api::model::{Exit, Phase, Retry, Submission};
 
-use crate::support::{Daemon, SOON, kill_all, miserly, queue, sh, until, without_queues};
+use crate::support::{Daemon, SOON, miserly, queue, sh, until};
 
-/// The policies whose daemons run a job again.
-const POLICIES: [&str; 6] = ["miser", "conservative", "easy", "ss(sf=2)", "immediate", "gang"];
-
-/// How the daemon goes while a job is to run again.
-#[derive(Clone, Copy, Debug)]
-enum Away {
-    /// It ends in order, and the job fails meanwhile.
-    Stopped,
-    /// It is killed with the job's shim.
-    Killed,
-    /// It is killed after it has answered a `requeue`.
-    Requeued,
-}
-
-/// Returns a job that runs again after a failure or a loss, and then succeeds.
-fn again(daemon: &Daemon) -> Submission {
-    let runs = daemon.path("runs").display().to_string();
-    let script = format!("echo >>{runs}; [ $(wc -l <{runs}) = 1 ] || exit 0; sleep 1; exit 3");
-    let retry = Some(Retry { limit: 2, codes: vec![] });
-    Submission { retry, restartable: true, no_opportunistic: true, ..sh(&script, 2.0) }
-}
-
-fn runs(daemon: &Daemon) -> usize {
-    fs::read_to_string(daemon.path("runs")).map_or(0, |text| text.lines().count())
-}
-
+/// The engine's tests have all policies, and all ways to run again.
 #[test]
 fn a_job_that_is_to_run_again_runs_again_although_its_window_is_over() {
-    let configurations = POLICIES.map(queue).into_iter().chain([without_queues()]);
-    for (nth, policy) in configurations.enumerate() {
-        let how = [Away::Stopped, Away::Killed, Away::Requeued][nth % 3];
-        let mut daemon = Daemon::new(&policy);
-        let number = daemon.submit(&again(&daemon));
-        // It may run beside the job, and be killed with it.
-        let other = Submission { restartable: true, no_opportunistic: true, ..sh("exit 7", 2.0) };
-        let other = daemon.submit(&other);
-        until("the job runs", SOON, || (runs(&daemon) == 1).then_some(()));
-        match how {
-            Away::Stopped => daemon.stop(),
-            Away::Killed => {
-                daemon.kill();
-                kill_all(&daemon.path(""));
-            }
-            Away::Requeued => {
-                daemon.client().requeue(number, true).expect("it runs");
-                daemon.kill();
-            }
-        }
-        // The window and the time to clean up after it are over.
-        std::thread::sleep(Duration::from_secs(4));
-        daemon.start();
-        let (view, log) = (daemon.wait(number), daemon.log());
-        assert!(
-            matches!(view.phase, Phase::Done { exit: Exit::Code(0), .. }),
-            "{policy}, {how:?}: {:?}\n{log}",
-            view.phase
-        );
-        assert!(
-            matches!(daemon.wait(other).phase, Phase::Done { exit: Exit::Code(7), .. }),
-            "{policy}, {how:?}"
-        );
-        assert!(!log.contains("set aside") && !log.contains("is stopped"), "{policy}, {how:?}: {log}");
-    }
+    let mut daemon = Daemon::with_faults(&queue("miser"));
+    let script =
+        "echo >> runs; [ $(wc -l < runs) = 1 ] || exit 0; while [ ! -e go ]; do sleep 0.05; done; exit 3";
+    let job = |script: &str| Submission {
+        directory: daemon.path(""),
+        retry: Some(Retry { limit: 2, codes: vec![] }),
+        no_opportunistic: true,
+        ..sh(script, 60.0)
+    };
+    let [number, other] = [script, "exit 7"].map(|script| daemon.submit(&job(script)));
+    until("the job runs", SOON, || daemon.path("runs").exists().then_some(()));
+    daemon.stop();
+    fs::write(daemon.path("go"), "").expect("a file");
+    until("the job has failed", SOON, || daemon.has_ended(number).then_some(()));
+    daemon.set_ahead(3600.0);
+    daemon.start();
+    let ended = daemon.wait(number).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(0), .. }), "{ended:?}");
+    let ended = daemon.wait(other).phase;
+    assert!(matches!(ended, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
+    let log = daemon.log();
+    assert!(!log.contains("set aside") && !log.contains("is stopped"), "{log}");
 }
 
 /// Checks that a daemon ends with exit code 2 before it is ready, and says what to do.

@@ -1,7 +1,7 @@
 //! A campaign of mixed faults: every promise that was ever given is held against what the jobs wrote down.
 //!
-//! Each round submits and changes jobs while one fault happens. `MISERLY_ROUNDS` is the number of rounds of both campaigns,
-//! which run side by side. `MISERLY_SEED` repeats one.
+//! Each round submits and changes jobs while one fault happens. `MISERLY_ROUNDS` is the number of rounds, and `MISERLY_SEED` repeats
+//! them. By default there are few: one seed of `miserly-world` has the same faults without processes.
 
 mod checks;
 
@@ -147,18 +147,10 @@ fn seed(default: u64) -> u64 {
     set.map_or(default, |text| text.parse().expect("MISERLY_SEED is a number"))
 }
 
-fn campaign(seed: u64) {
-    let mut draws = Draws::new(seed);
-    let daemon = Daemon::with_faults(&configuration::any(&mut draws));
-    Campaign::new(daemon, seed).play(rounds().div_ceil(2), &Fault::ALL);
-}
-
 #[test]
 fn every_promise_is_kept_or_its_breach_is_on_record_whatever_happens() {
-    campaign(seed(16));
-}
-
-#[test]
-fn every_promise_is_kept_or_its_breach_is_on_record_in_another_order_of_faults() {
-    campaign(seed(16) + 1);
+    let seed = seed(16);
+    let mut draws = Draws::new(seed);
+    let daemon = Daemon::with_faults(&configuration::any(&mut draws));
+    Campaign::new(daemon, seed).play(rounds(), &Fault::ALL);
 }

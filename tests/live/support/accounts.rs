@@ -1,25 +1,62 @@
 //! Accounts of this machine that exist during a test.
 
-use std::process::{Command, id};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, Command, Stdio, id};
+use std::sync::{Mutex, PoisonError};
 
 use miserly_test_support::Requirement;
 use rustix::process::geteuid;
 
 use super::{SOON, until};
 
-/// One test at a time has accounts: the programs lock the databases.
-static TURN: Mutex<()> = Mutex::new(());
+/// The accounts of this process.
+static POOL: Mutex<Pool> = Mutex::new(Pool { free: vec![], count: 0, guard: None });
 
-/// A user of a daemon, and two ordinary users. They are removed at the end.
+/// Accounts that no test has now. It takes longer to create and to remove some than many a test does.
+struct Pool {
+    free: Vec<[Account; 3]>,
+    /// The sets that were created.
+    count: usize,
+    /// The names for a process that removes the accounts when this one has ended, in whatever way.
+    guard: Option<ChildStdin>,
+}
+
+/// Removes the accounts whose names it has read, once nobody writes any more.
+const GUARD: &str = "while read -r name; do all=\"$all $name\"; done; \
+    for name in $all; do userdel --force \"$name\"; groupdel \"$name\"; done";
+
+impl Pool {
+    fn take(&mut self) -> [Account; 3] {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            [("d", &["--system"][..]), ("ann", &[]), ("bob", &[])].map(|(name, options)| {
+                let name = format!("mt-{name}-{}-{}", id(), self.count);
+                writeln!(self.guard(), "{name}").expect("a pipe");
+                Account::new(&name, options)
+            })
+        })
+    }
+
+    fn guard(&mut self) -> &mut ChildStdin {
+        self.guard.get_or_insert_with(|| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", GUARD]).process_group(0);
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().expect("a shell").stdin.take().expect("a pipe")
+        })
+    }
+}
+
+/// A user of a daemon, and two ordinary users. Another test has them at the end of this one.
 pub(crate) struct Accounts {
     pub(crate) daemon: Account,
     pub(crate) ann: Account,
     pub(crate) bob: Account,
-    _turn: MutexGuard<'static, ()>,
 }
 
 /// An account.
+#[derive(Clone)]
 pub(crate) struct Account {
     pub(crate) name: String,
     pub(crate) uid: u32,
@@ -27,21 +64,25 @@ pub(crate) struct Account {
 }
 
 impl Accounts {
-    /// Creates the accounts. If this process cannot, reports the skip of a test.
+    /// Returns accounts that no other test has. If this process cannot create any, reports the skip of a test.
     #[track_caller]
     pub(crate) fn new() -> Option<Accounts> {
         let can = geteuid().is_root() && Command::new("useradd").arg("--help").output().is_ok();
         if !Requirement::Accounts.is_met(can, "needs root and useradd, to create accounts") {
             return None;
         }
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let account = |name: &str, options: &[&str]| Account::new(&format!("mt-{name}-{}", id()), options);
-        Some(Accounts {
-            daemon: account("d", &["--system"]),
-            ann: account("ann", &[]),
-            bob: account("bob", &[]),
-            _turn: turn,
-        })
+        let [daemon, ann, bob] = POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Some(Accounts { daemon, ann, bob })
+    }
+}
+
+impl Drop for Accounts {
+    fn drop(&mut self) {
+        // A test that fails may leave them changed.
+        if !std::thread::panicking() {
+            let set = [&self.daemon, &self.ann, &self.bob].map(Account::clone);
+            POOL.lock().unwrap_or_else(PoisonError::into_inner).free.push(set);
+        }
     }
 }
 
@@ -78,15 +119,6 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = Command::new("groupdel").arg(&self.0).output();
-    }
-}
-
-impl Drop for Accounts {
-    fn drop(&mut self) {
-        for account in [&self.daemon, &self.ann, &self.bob] {
-            let _ = Command::new("userdel").args(["--force", &account.name]).output();
-            let _ = Command::new("groupdel").arg(&account.name).output();
-        }
     }
 }
 

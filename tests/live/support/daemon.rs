@@ -59,6 +59,18 @@ impl Daemon {
         self.path("faults")
     }
 
+    /// Replaces the faults. The daemon and its shims read them at any time.
+    pub(crate) fn set_faults(&self, faults: &str) {
+        let new = self.path("faults.new");
+        fs::write(&new, faults).expect("a file that can be written");
+        fs::rename(new, self.faults()).expect("a file that can be renamed");
+    }
+
+    /// Sets the clocks of the machine ahead by these seconds, as after a sleep.
+    pub(crate) fn set_ahead(&self, seconds: f64) {
+        self.set_faults(&format!("wall:{seconds}\nboot:{seconds}\n"));
+    }
+
     /// Returns a daemon with one queue of this policy, all processors, and a short cleanup time.
     pub(crate) fn of_policy(policy: &str) -> Daemon {
         Daemon::new(&queue(policy))
@@ -246,6 +258,11 @@ impl Daemon {
         }
     }
 
+    /// Returns whether the first attempt of a job has the record of its end.
+    pub(crate) fn has_ended(&self, job: i64) -> bool {
+        self.state().join(format!("attempts/{job}.1/end.json")).exists()
+    }
+
     /// Returns the first number that a job wrote to this file: its process id.
     #[track_caller]
     pub(crate) fn pid_in(&self, name: &str) -> u32 {
@@ -264,11 +281,6 @@ impl Daemon {
 pub(crate) fn queue(policy: &str) -> String {
     let cpus = cpus().len();
     format!("cleanup-time = 1\n[pool]\ncpus = {cpus}\n[[queue]]\nname = \"batch\"\npolicy = \"{policy}\"\n")
-}
-
-/// Returns a configuration without queues, as a daemon without a configuration has it, with all processors.
-pub(crate) fn without_queues() -> String {
-    format!("cleanup-time = 1\n[pool]\ncpus = {}\n", cpus().len())
 }
 
 /// The same as [`queue`], where promises have no slack: each is the planned start.

@@ -7,7 +7,6 @@ pub(crate) mod flood;
 mod jobs;
 mod journal;
 pub(crate) mod processes;
-mod stepping;
 pub(crate) mod terminal;
 pub(crate) mod wire;
 
@@ -15,12 +14,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use crowd::Crowd;
-pub(crate) use daemon::{Daemon, cpus, exact_queue, has_two_cpus, miserly, queue, without_queues};
+pub(crate) use daemon::{Daemon, cpus, exact_queue, has_two_cpus, miserly, queue};
 pub(crate) use jobs::{is_over, kept_but_for_stalls, sh};
 pub(crate) use journal::Promises;
 pub(crate) use miserly_test_support::Draws;
-pub(crate) use processes::kill_all;
-pub(crate) use stepping::Stepping;
 
 /// A timeout for any operation, on a machine that is busy with other tests.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
@@ -59,5 +56,5 @@ pub(crate) fn now() -> Instant {
 /// Returns the number of rounds of the tests with random kills.
 pub(crate) fn rounds() -> u64 {
     let set = std::env::var("MISERLY_ROUNDS").ok();
-    set.map_or(20, |text| text.parse().expect("MISERLY_ROUNDS is a number of rounds"))
+    set.map_or(4, |text| text.parse().expect("MISERLY_ROUNDS is a number of rounds"))
 }

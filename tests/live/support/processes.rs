@@ -72,12 +72,6 @@ pub(crate) fn is_idle(pid: u32) -> bool {
     class(pid).is_some_and(|class| is_idle_class(&class))
 }
 
-/// Returns the used processor time, in clock ticks.
-pub(crate) fn ticks(pid: u32) -> u64 {
-    let field = |number| stat(pid, number).and_then(|text| text.parse().ok()).unwrap_or(0_u64);
-    field(14) + field(15)
-}
-
 /// Returns the processors that it may use, as the kernel lists them.
 pub(crate) fn allowed(pid: u32) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
