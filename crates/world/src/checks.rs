@@ -1,5 +1,7 @@
 //! The rules that hold at every step, seen from outside: by users, by the disk and by the processes of the machine.
 
+mod capacity;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -41,8 +43,6 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     jobs: BTreeMap<i64, Seen>,
-    /// The attempts that share processors of their windows, and since when.
-    shared: BTreeMap<(Attempt, Attempt), i64>,
     /// Whether a request permitted to move promises.
     moves: bool,
     /// Whether some jobs wait for others.
@@ -135,6 +135,7 @@ impl World {
         check_rules(&status)?;
         check_sums(&views, &status)?;
         self.check_capacity()?;
+        self.check_turns()?;
         if all { self.check_stored(&snapshot) } else { Ok(()) }
     }
 
@@ -298,31 +299,6 @@ impl World {
         });
         if by_users && !moves && !seen.by_operator {
             return Err(format!("its promise is at risk for another user: {risk:?}"));
-        }
-        Ok(())
-    }
-
-    /// No two jobs that run in their windows share a processor for long.
-    ///
-    /// The end of one and the start of the other are two messages, and a daemon may die between them.
-    fn check_capacity(&mut self) -> Checked {
-        let now = self.now;
-        let before = std::mem::take(&mut self.watch.shared);
-        if !self.is_quiet() {
-            return Ok(());
-        }
-        let mut owner: BTreeMap<u32, Attempt> = BTreeMap::new();
-        for (attempt, cpus) in self.machine.windows() {
-            for cpu in cpus {
-                let Some(other) = owner.insert(cpu, attempt) else { continue };
-                let since = before.get(&(other, attempt)).copied().unwrap_or(now);
-                if since + TOLERANCE < now {
-                    let [one, two] =
-                        [other, attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
-                    return Err(format!("processor {cpu} is in the windows of {one} and {two}"));
-                }
-                self.watch.shared.insert((other, attempt), since);
-            }
         }
         Ok(())
     }

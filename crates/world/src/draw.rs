@@ -22,16 +22,31 @@ const POLICIES: [&str; 10] = [
     "slurm",
 ];
 
+/// The policies of time-sliced queues. A round takes 20 s at most.
+const GANG: [&str; 5] = [
+    "gang(quantum=1s, slots=3)",
+    "gang(quantum=5s, slots=4)",
+    "gang(quantum=2s, slots=4, packing=migration, migrate=1)",
+    "gang(quantum=3s, slots=2, packing=first-fit, alternative=false)",
+    "gang(quantum=1s, slots=4, packing=best-fit, unify=false, strict=false, switch=0.5)",
+];
+
 /// A sequence of numbers from a seed.
 struct Draws {
     seed: u64,
+    /// Each sequence of a seed has a number. What comes from another one is the same with and without this one.
+    sequence: i64,
     nth: u64,
 }
 
 impl Draws {
     fn below(&mut self, bound: u64) -> u64 {
         self.nth += 1;
-        draw(self.seed, 0, self.nth) % bound.max(1)
+        draw(self.seed, self.sequence, self.nth) % bound.max(1)
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[usize::try_from(self.below(all.len() as u64)).unwrap_or(0)]
     }
 
     fn one_in(&mut self, bound: u64) -> bool {
@@ -110,8 +125,11 @@ struct Features {
 
 /// Returns the script of a seed, with this number of steps.
 pub fn script(seed: u64, steps: usize) -> Script {
-    let mut draws = Draws { seed, nth: 0 };
-    let machine = machine(&mut draws);
+    let [mut draws, mut more] = [0, 1].map(|sequence| Draws { seed, sequence, nth: 0 });
+    let mut machine = machine(&mut draws);
+    if more.one_in(8) {
+        slice(&mut machine, &mut more);
+    }
     let kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
     let mut has = |bound| draws.one_in(bound);
     let features = Features {
@@ -127,7 +145,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         over: has(2),
         moves: has(3),
     };
-    let mut maker = Maker { draws, machine: machine.clone(), kinds, features, tags: 0, full: false };
+    let mut maker = Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     Script { machine, steps }
 }
@@ -150,8 +168,17 @@ fn machine(draws: &mut Draws) -> MachineSetup {
     }
 }
 
+/// Lets the jobs of the first queue take turns.
+fn slice(machine: &mut MachineSetup, draws: &mut Draws) {
+    machine.queues[0].0 = draws.of(&GANG).to_owned();
+    // GPUs are not given by turns.
+    machine.gpus = 0;
+}
+
 struct Maker {
     draws: Draws,
+    /// The draws of what not all seeds have.
+    more: Draws,
     machine: MachineSetup,
     kinds: Vec<Kind>,
     features: Features,
@@ -329,6 +356,9 @@ impl Maker {
                 queue.1 = before.1;
             }
             machine.gpus = self.machine.gpus;
+        }
+        if self.machine.queues[0].0.starts_with("gang") && !self.more.one_in(4) {
+            slice(&mut machine, &mut self.more);
         }
         if machine.queues.len() < self.machine.queues.len() {
             machine.queues.clone_from(&self.machine.queues);

@@ -110,6 +110,8 @@ pub(crate) struct World {
     stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
+    /// The instant at which the daemon has begun.
+    begun_at: i64,
     full: bool,
     /// The batches since the daemon last waited.
     restless: u32,
@@ -159,6 +161,7 @@ impl World {
             daemon: None,
             stalled_until: 0,
             quiet_from: 0,
+            begun_at: 0,
             full: false,
             restless: 0,
             tags: BTreeMap::new(),
@@ -176,7 +179,8 @@ impl World {
         });
         let mut queues = reloaded.chain([&script.machine]).flat_map(|machine| &machine.queues);
         self.preempts = queues.clone().any(|(policy, _)| policy.starts_with("immediate"));
-        self.suspends = self.preempts || queues.any(|(policy, _)| policy == "ss");
+        self.suspends =
+            self.preempts || queues.any(|(policy, _)| policy == "ss" || policy.starts_with("gang"));
         let steps = script.steps.iter().map(Some).chain([None]);
         let mut last = None;
         if let Err(what) = self.start() {
@@ -221,6 +225,11 @@ impl World {
     /// Returns whether nothing disturbs the daemon.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_up() && !self.full && self.quiet_from <= self.now
+    }
+
+    /// Returns the instant since which nothing disturbs the daemon.
+    pub(crate) fn quiet_since(&self) -> i64 {
+        self.quiet_from.max(self.stalled_until).max(self.begun_at)
     }
 
     fn take(&mut self, step: &Step) -> Checked {
@@ -423,6 +432,7 @@ impl World {
             Called::Panicked(text) => Called::Panicked(text),
         };
         self.set_now(self.machine.now() + BATCH);
+        self.begun_at = self.now;
         self.after(begun)
     }
 

@@ -12,6 +12,8 @@ mod home;
 
 mod launcher;
 
+mod windows;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -28,6 +30,7 @@ use miserly_launcher::Clocks;
 
 pub(crate) use self::home::Home;
 pub(crate) use self::launcher::{NoLauncher, Processes, Shims};
+pub(crate) use self::windows::Window;
 
 use self::disk::Folder;
 use self::processes::Main;
@@ -90,6 +93,10 @@ struct Place {
     main: RefCell<Option<Main>>,
     has_child_event: Cell<bool>,
     cpus: RefCell<Vec<u32>>,
+    /// The instant since which it has them in its window.
+    placed_at: Cell<i64>,
+    /// Whether its running time is limited, because it takes turns with others.
+    takes_turns: Cell<bool>,
     is_idle: Cell<bool>,
 }
 
@@ -242,16 +249,6 @@ impl Machine {
     /// Returns the instant at which the command of an attempt began.
     pub(crate) fn begun_at(&self, attempt: Attempt) -> Option<i64> {
         self.begun.borrow().get(&attempt).copied()
-    }
-
-    /// Returns the attempts that run in their windows, with their processors.
-    pub(crate) fn windows(&self) -> Vec<(Attempt, Vec<u32>)> {
-        let places = self.places.borrow();
-        let in_window = places.values().filter(|place| {
-            let runs = place.main.borrow().as_ref().is_some_and(Main::uses_processors);
-            runs && !place.is_idle.get()
-        });
-        in_window.map(|place| (place.attempt, place.cpus.borrow().clone())).collect()
     }
 
     fn begin_command(&self, place: &Place) {

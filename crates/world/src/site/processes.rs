@@ -20,6 +20,8 @@ pub(super) struct Main {
     stage: Stage,
     habit: Habit,
     is_stopped: bool,
+    /// The instant since which it is stopped, or since which it is not.
+    since: i64,
     /// Whether a request to end waits until it continues.
     has_term: bool,
     /// The instant at which it exits after a request.
@@ -54,6 +56,7 @@ impl Main {
             stage: Stage::Preparing { shim, here_at },
             habit,
             is_stopped: false,
+            since: now,
             has_term: false,
             exits_at: None,
             lingers: false,
@@ -77,6 +80,21 @@ impl Main {
     /// Returns whether it uses processors to which it has a right.
     pub(super) fn uses_processors(&self) -> bool {
         self.is_command() && !self.is_stopped && !self.lingers
+    }
+
+    /// Returns the instant since which it is stopped.
+    pub(super) fn stopped_since(&self) -> Option<i64> {
+        (self.lives() && self.is_stopped).then_some(self.since)
+    }
+
+    /// Returns the instant since which it runs.
+    pub(super) fn running_since(&self) -> i64 {
+        self.since
+    }
+
+    /// Returns whether it was asked to end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.has_term
     }
 
     /// Returns the instant at which it does something.
@@ -107,6 +125,7 @@ impl Main {
             Stage::Preparing { shim, here_at } => match shim.receive_line() {
                 Ok(Some(_)) => {
                     self.stage = Stage::Command { since: now, left: self.habit.ticks };
+                    self.since = now;
                     return true;
                 }
                 Ok(None) => {
@@ -138,10 +157,10 @@ impl Main {
                 if let Stage::Command { since, left } = &mut self.stage {
                     *left = (*left - (now - *since)).max(0);
                 }
-                self.is_stopped = true;
+                (self.is_stopped, self.since) = (true, now);
             }
             Signal::Continue if self.is_stopped => {
-                self.is_stopped = false;
+                (self.is_stopped, self.since) = (false, now);
                 if let Stage::Command { since, .. } = &mut self.stage {
                     *since = now;
                 }

@@ -160,6 +160,7 @@ impl Host for ShimHost {
         let habit = self.machine.habit(self.place.attempt, tag);
         let main = Main::new(&self.place, habit, pid, theirs, self.machine.now());
         self.place.main.replace(Some(main));
+        self.place.takes_turns.set(spec.run_limit.is_some());
         Ok((pid, ours))
     }
 
@@ -231,6 +232,10 @@ impl Host for ShimHost {
 
     fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
         self.place.effect();
+        let moves = *self.place.cpus.borrow() != cpus || (out_of_idle && self.place.is_idle.get());
+        if moves {
+            self.place.placed_at.set(self.machine.now());
+        }
         self.place.cpus.replace(cpus.to_owned());
         if out_of_idle {
             self.place.is_idle.set(false);
