@@ -346,7 +346,7 @@ fn check_exit(seen: &Seen, view: &JobView) -> Checked {
     let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
     let habit: Habit = seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default();
     match view.phase {
-        Phase::Done { exit: Exit::Code(code), .. } if code != habit.code => {
+        Phase::Done { exit: Exit::Code(code), .. } if code != habit.code || habit.signal > 0 => {
             Err(format!("it ended with {code} and not with {}", habit.code))
         }
         _ => Ok(()),

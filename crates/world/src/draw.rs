@@ -5,7 +5,7 @@
 
 use miserly_core::draw;
 
-use crate::step::{Condition, Habit, MachineSetup, Request, SECOND, Script, Step, Wish};
+use crate::step::{Condition, Habit, MachineSetup, MainSignal, Request, SECOND, Script, Step, Wish};
 use crate::world::USERS;
 
 /// The policies of queues.
@@ -83,6 +83,8 @@ enum Kind {
     Modify,
     Reserve,
     Ask,
+    StopShim,
+    SignalMain,
 }
 
 const KINDS: [Kind; 18] = [
@@ -106,6 +108,9 @@ const KINDS: [Kind; 18] = [
     Kind::Ask,
 ];
 
+/// The kinds of steps that fewer seeds have.
+const RARE: [Kind; 2] = [Kind::StopShim, Kind::SignalMain];
+
 /// The features of jobs that a seed has.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a feature")]
@@ -121,6 +126,8 @@ struct Features {
     stubborn: bool,
     over: bool,
     moves: bool,
+    signals: bool,
+    leftovers: bool,
 }
 
 /// Returns the script of a seed, with this number of steps.
@@ -130,7 +137,8 @@ pub fn script(seed: u64, steps: usize) -> Script {
     if more.one_in(8) {
         slice(&mut machine, &mut more);
     }
-    let kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
+    let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
+    kinds.extend(RARE.into_iter().filter(|_| more.one_in(8)));
     let mut has = |bound| draws.one_in(bound);
     let features = Features {
         arrays: has(3),
@@ -144,6 +152,8 @@ pub fn script(seed: u64, steps: usize) -> Script {
         stubborn: has(3),
         over: has(2),
         moves: has(3),
+        signals: more.one_in(6),
+        leftovers: more.one_in(6),
     };
     let mut maker = Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
@@ -259,7 +269,11 @@ impl Maker {
         let over = self.features.over && self.draws.one_in(4);
         let ticks = if over { limit + self.draws.ticks(20 * SECOND) } else { self.draws.ticks(limit) };
         let code = i32::from(self.draws.one_in(3));
-        Habit { ticks, code, stubborn: self.features.stubborn && self.draws.one_in(4) }
+        let stubborn = self.features.stubborn && self.draws.one_in(4);
+        let more = &mut self.more;
+        let signal = if self.features.signals && more.one_in(4) { more.of(&[6, 9, 11, 15]) } else { 0 };
+        let leaves = if self.features.leftovers && more.one_in(3) { 1 + more.ticks(10 * SECOND) } else { 0 };
+        Habit { ticks, code, stubborn, signal, leaves }
     }
 
     fn special(&mut self, kind: Kind) -> Vec<Step> {
@@ -325,6 +339,16 @@ impl Maker {
                     _ => Request::Signal { tag },
                 };
                 request(asked)
+            }
+            Kind::StopShim if self.more.one_in(3) => vec![Step::StopShim { tag, on: true }],
+            Kind::StopShim => {
+                let [stop, go] = [true, false].map(|on| Step::StopShim { tag, on });
+                vec![stop, self.wait(), go]
+            }
+            Kind::SignalMain => {
+                use MainSignal::{Continue, Kill, Stop, Terminate};
+                let signal = self.more.of(&[Stop, Stop, Continue, Terminate, Kill]);
+                vec![Step::SignalMain { tag, signal }]
             }
         }
     }

@@ -22,5 +22,5 @@ mod shrink;
 
 pub use draw::script;
 pub use shrink::shrink;
-pub use step::{Condition, Habit, MachineSetup, Request, SECOND, Script, Step, Wish};
+pub use step::{Condition, Habit, MachineSetup, MainSignal, Request, SECOND, Script, Step, Wish};
 pub use world::{Failure, Outcome, run};

@@ -74,11 +74,39 @@ pub enum Step {
         /// The tag.
         tag: u32,
     },
+    /// The shims of a submission's running jobs are stopped or continue.
+    StopShim {
+        /// The tag.
+        tag: u32,
+        /// Whether they are stopped.
+        on: bool,
+    },
+    /// The main processes of a submission's jobs receive a signal from outside.
+    SignalMain {
+        /// The tag.
+        tag: u32,
+        /// The signal.
+        signal: MainSignal,
+    },
     /// The configuration is read again.
     Reload {
         /// The new one.
         machine: Box<MachineSetup>,
     },
+}
+
+/// A signal to the main process of a job alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MainSignal {
+    /// `SIGSTOP`.
+    Stop,
+    /// `SIGCONT`.
+    Continue,
+    /// `SIGTERM`.
+    Terminate,
+    /// `SIGKILL`.
+    Kill,
 }
 
 /// A request of a user.
@@ -179,6 +207,12 @@ pub struct Habit {
     /// Whether it ignores the request to end.
     #[serde(default)]
     pub stubborn: bool,
+    /// The signal by which it ends instead, if it is not 0.
+    #[serde(default)]
+    pub signal: u8,
+    /// The time for which a child of it lives on, in ticks.
+    #[serde(default)]
+    pub leaves: i64,
 }
 
 /// The configuration of the machine and its queues.
@@ -251,6 +285,9 @@ impl fmt::Display for Step {
                 write!(f, "the next commit fails and is {}on disk", if *stored { "" } else { "not " })
             }
             Step::KillShim { tag } => write!(f, "the shim of #{tag} is killed"),
+            Step::StopShim { tag, on: true } => write!(f, "the shim of #{tag} is stopped"),
+            Step::StopShim { tag, on: false } => write!(f, "the shim of #{tag} continues"),
+            Step::SignalMain { tag, signal } => write!(f, "the main process of #{tag} receives {signal:?}"),
             Step::Reload { machine } => write!(f, "the configuration becomes {machine}"),
         }
     }
@@ -288,6 +325,12 @@ impl fmt::Display for Wish {
             write!(f, "; computes {}, exit {}", Seconds(habit.ticks), habit.code)?;
             if habit.stubborn {
                 write!(f, ", ignores TERM")?;
+            }
+            if habit.signal > 0 {
+                write!(f, ", dies of signal {}", habit.signal)?;
+            }
+            if habit.leaves > 0 {
+                write!(f, ", leaves a child for {}", Seconds(habit.leaves))?;
             }
         }
         Ok(())

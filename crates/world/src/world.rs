@@ -276,8 +276,15 @@ impl World {
                 Ok(())
             }
             Step::KillShim { tag } => {
-                let jobs = self.tags.get(tag).cloned().unwrap_or_default();
-                self.machine.kill_shims(&jobs);
+                self.machine.kill_shims(&self.jobs_of(*tag));
+                self.pass(0)
+            }
+            Step::StopShim { tag, on } => {
+                self.machine.stop_shims(&self.jobs_of(*tag), *on);
+                self.pass(0)
+            }
+            Step::SignalMain { tag, signal } => {
+                self.machine.signal_main(&self.jobs_of(*tag), *signal);
                 self.pass(0)
             }
             Step::Reload { machine } => self.reload(machine),
@@ -518,6 +525,10 @@ impl World {
         let requester = Box::new(Kept(sender, self.effects.clone()));
         self.waiting.push_back(Input::Request { caller, request: Box::new(question), requester });
         Some(reply)
+    }
+
+    fn jobs_of(&self, tag: u32) -> Vec<i64> {
+        self.tags.get(&tag).cloned().unwrap_or_default()
     }
 
     fn job_of(&self, tag: u32) -> Option<i64> {

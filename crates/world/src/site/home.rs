@@ -286,7 +286,7 @@ impl DaemonHost for TaskHost {
         _until: BootTime,
     ) -> io::Result<KillResult> {
         self.machine.effects.pass();
-        Ok(KillResult::All(files.place().kill_main().into_iter().collect()))
+        Ok(KillResult::All(files.place().kill_main(self.machine.now())))
     }
 }
 

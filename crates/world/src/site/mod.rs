@@ -4,6 +4,8 @@ mod wire;
 
 mod disk;
 
+mod child;
+
 mod processes;
 
 mod shim;
@@ -13,6 +15,8 @@ mod home;
 mod launcher;
 
 mod windows;
+
+mod faults;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,8 +45,6 @@ use crate::step::{Habit, SECOND};
 
 /// The wall time at which a world begins, seconds since 1970.
 const BEGIN: i64 = 1_000_000_000;
-/// The effects of a shim within which a request to kill it is carried out.
-const SHIM_EFFECTS: u64 = 24;
 /// The most steps of processes at one instant.
 const RESTLESS: u32 = 10_000;
 
@@ -122,15 +124,15 @@ impl Place {
         }
     }
 
-    /// Kills the main process. Returns its number if it lived.
-    fn kill_main(&self) -> Option<u32> {
-        let killed = self.main.borrow_mut().as_mut().and_then(Main::kill);
-        self.has_child_event.set(self.has_child_event.get() || killed.is_some());
+    /// Kills the processes of the job. Returns the numbers of those that lived.
+    fn kill_main(&self, now: i64) -> Vec<u32> {
+        let killed = self.main.borrow_mut().as_mut().map(|main| main.kill(now)).unwrap_or_default();
+        self.has_child_event.set(self.has_child_event.get() || !killed.is_empty());
         killed
     }
 
     fn lives(&self) -> bool {
-        self.main.borrow().as_ref().is_some_and(Main::lives)
+        self.main.borrow().as_ref().is_some_and(Main::has_process)
     }
 
     /// Returns the instant at which one of its processes has something to do.
@@ -339,26 +341,6 @@ impl Machine {
     /// Waits as a process that no other one waits for.
     fn pause(&self, length: i64) {
         self.run_until(self.now().saturating_add(length), || false);
-    }
-
-    /// Kills the shims of some jobs: at once, or at a later effect, by a draw.
-    pub(crate) fn kill_shims(&self, jobs: &[i64]) {
-        for place in self.places_of(jobs) {
-            let Some(pid) = place.shim_pid.get() else { continue };
-            let left = draw(pid.into(), self.now(), 1) % SHIM_EFFECTS;
-            if left < SHIM_EFFECTS / 2 {
-                self.kill_shim_now(&place);
-            } else {
-                place.kill_in.set(u32::try_from(left - SHIM_EFFECTS / 2).ok());
-            }
-        }
-    }
-
-    /// Takes back all requests to kill a shim later.
-    pub(crate) fn calm(&self) {
-        for place in self.places.borrow().values() {
-            place.kill_in.set(None);
-        }
     }
 
     /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.

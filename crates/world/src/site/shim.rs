@@ -74,8 +74,8 @@ impl Machine {
         place.is_shim_stopped.set(false);
         drop(place.listener.take());
         // The preparing program dies with its shim, even if it is stopped.
-        if place.main.borrow().as_ref().is_some_and(|main| !main.is_command()) {
-            place.kill_main();
+        if place.main.borrow().as_ref().is_some_and(Main::is_preparing) {
+            place.kill_main(self.now());
         }
         self.note(format!("the shim of {}.{} is gone", place.attempt.job, place.attempt.nth));
     }
@@ -155,13 +155,13 @@ impl Host for ShimHost {
     fn start_main(&mut self, spec: &AttemptSpec) -> io::Result<(u32, End)> {
         self.place.effect();
         let (ours, theirs) = End::pair();
-        let pid = self.machine.new_pid();
+        let pids = [self.machine.new_pid(), self.machine.new_pid()];
         let tag = spec.argv.last().and_then(|tag| tag.to_str()?.parse().ok());
         let habit = self.machine.habit(self.place.attempt, tag);
-        let main = Main::new(&self.place, habit, pid, theirs, self.machine.now());
+        let main = Main::new(&self.place, habit, pids, theirs, self.machine.now());
         self.place.main.replace(Some(main));
         self.place.takes_turns.set(spec.run_limit.is_some());
-        Ok((pid, ours))
+        Ok((pids[0], ours))
     }
 
     fn main_identity(&self) -> io::Result<(Identity, Option<String>)> {
@@ -188,9 +188,9 @@ impl Host for ShimHost {
         self.place.effect();
         let mut main = self.place.main.borrow_mut();
         let Some(main) = main.as_mut().filter(|main| !main.is_reaped()) else { return Ok(Reaped::NoChild) };
-        let exit = main.reap();
-        Ok(exit.map_or(Reaped::Nothing, |exit| Reaped::Child {
-            pid: main.pid,
+        let exited = main.reap();
+        Ok(exited.map_or(Reaped::Nothing, |(pid, exit)| Reaped::Child {
+            pid,
             exit,
             usage: ProcessUsage::default(),
         }))
@@ -199,15 +199,17 @@ impl Host for ShimHost {
     fn signal(&mut self, signal: Signal, to: Recipients) -> io::Result<()> {
         self.place.effect();
         let now = self.machine.now();
-        if to != Recipients::Others {
-            self.with_main(|main| main.signal(signal, now));
-        }
+        self.with_main(|main| match to {
+            Recipients::All | Recipients::Group => main.signal_all(signal, now),
+            Recipients::Main => main.signal(signal, now),
+            Recipients::Others => {}
+        });
         Ok(())
     }
 
     fn kill(&mut self) -> io::Result<()> {
         self.place.effect();
-        self.place.kill_main();
+        self.place.kill_main(self.machine.now());
         Ok(())
     }
 
@@ -215,19 +217,19 @@ impl Host for ShimHost {
         self.place.effect();
         let now = self.machine.now();
         let ran = self.with_main(|main| {
-            let ran = main.is_running();
-            main.signal(Signal::Stop, now);
+            let ran = !main.running().is_empty();
+            main.signal_all(Signal::Stop, now);
             ran
         });
         Ok(StopScan { stopped: !ran, in_one_group: true })
     }
 
     fn running(&self) -> io::Result<Vec<u32>> {
-        Ok(self.with_main(|main| if main.is_running() { vec![main.pid] } else { vec![] }))
+        Ok(self.with_main(|main| main.running()))
     }
 
     fn are_gone(&self) -> io::Result<bool> {
-        Ok(!self.with_main(|main| main.lives()))
+        Ok(!self.with_main(|main| main.has_process()))
     }
 
     fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {

@@ -69,9 +69,11 @@ fn the_seeds_have_all_kinds_of_steps() {
         "Reload",
         "Request",
         "SetWall",
+        "SignalMain",
         "Stall",
         "Start",
         "Stop",
+        "StopShim",
         "Submit",
         "Wait",
     ];
