@@ -5,7 +5,7 @@
 
 use miserly_core::draw;
 
-use crate::step::{Condition, Habit, MachineSetup, MainSignal, Request, SECOND, Script, Step, Wish};
+use crate::step::{Condition, Event, Habit, MachineSetup, MainSignal, Request, SECOND, Script, Step, Wish};
 use crate::world::USERS;
 
 /// The policies of queues.
@@ -85,6 +85,7 @@ enum Kind {
     Ask,
     StopShim,
     SignalMain,
+    Soon,
 }
 
 const KINDS: [Kind; 18] = [
@@ -109,7 +110,7 @@ const KINDS: [Kind; 18] = [
 ];
 
 /// The kinds of steps that fewer seeds have.
-const RARE: [Kind; 2] = [Kind::StopShim, Kind::SignalMain];
+const RARE: [Kind; 3] = [Kind::StopShim, Kind::SignalMain, Kind::Soon];
 
 /// The features of jobs that a seed has.
 #[derive(Clone, Copy, Debug)]
@@ -345,12 +346,52 @@ impl Maker {
                 let [stop, go] = [true, false].map(|on| Step::StopShim { tag, on });
                 vec![stop, self.wait(), go]
             }
-            Kind::SignalMain => {
-                use MainSignal::{Continue, Kill, Stop, Terminate};
-                let signal = self.more.of(&[Stop, Stop, Continue, Terminate, Kill]);
-                vec![Step::SignalMain { tag, signal }]
-            }
+            Kind::SignalMain => vec![Step::SignalMain { tag, signal: self.signal() }],
+            Kind::Soon => self.soon(),
         }
+    }
+
+    fn signal(&mut self) -> MainSignal {
+        use MainSignal::{Continue, Kill, Stop, Terminate};
+        self.more.of(&[Stop, Stop, Continue, Terminate, Kill])
+    }
+
+    /// A job or two, and what happens while they are launched.
+    fn soon(&mut self) -> Vec<Step> {
+        let mut steps = vec![self.submit()];
+        if self.more.one_in(2) {
+            steps.push(self.submit());
+        }
+        for _ in 0..=self.more.below(3) {
+            let most = if self.more.one_in(4) { SECOND } else { 9_000 };
+            let ticks = self.more.ticks(most);
+            steps.push(Step::Soon { ticks, event: self.event() });
+        }
+        if self.more.one_in(4) {
+            steps.push(Step::Kill { after: 1 + self.more.small(40) });
+            steps.extend([self.wait(), self.away(), Step::Start]);
+        } else {
+            steps.push(self.wait());
+        }
+        steps
+    }
+
+    fn event(&mut self) -> Event {
+        let tag = if self.more.one_in(3) { self.tag() } else { self.tags };
+        let user = self.user();
+        let move_promises = self.features.moves && self.more.one_in(2);
+        let request = match self.more.below(9) {
+            0 => return Event::KillShim { tag },
+            1 => return Event::StopShim { tag, on: self.more.one_in(2) },
+            2 => return Event::SignalMain { tag, signal: self.signal() },
+            3 => Request::Hold { tag, move_promises },
+            4 => Request::Requeue { tag, move_promises },
+            5 => Request::Extend { tag, seconds: 1 + self.more.small(60) },
+            6 => Request::Pause { tag, on: self.more.one_in(2) },
+            7 => Request::Signal { tag },
+            _ => Request::Cancel { tag, array: false },
+        };
+        Event::Request { user, request }
     }
 
     /// Time passes without a daemon: often less than the jobs need, at times more.

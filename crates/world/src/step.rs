@@ -88,11 +88,41 @@ pub enum Step {
         /// The signal.
         signal: MainSignal,
     },
+    /// Something happens a little later, even if the daemon is in the middle of a task then.
+    Soon {
+        /// When, ticks from now.
+        ticks: i64,
+        /// What.
+        event: Event,
+    },
     /// The configuration is read again.
     Reload {
         /// The new one.
         machine: Box<MachineSetup>,
     },
+}
+
+/// What can happen in the middle of a task of the daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "each is the step of the same name")]
+pub enum Event {
+    Request { user: u32, request: Request },
+    KillShim { tag: u32 },
+    StopShim { tag: u32, on: bool },
+    SignalMain { tag: u32, signal: MainSignal },
+}
+
+impl Event {
+    /// Returns the tag of the jobs that it is about.
+    pub(crate) fn tag(&self) -> Option<u32> {
+        match self {
+            Event::Request { request, .. } => request.tag(),
+            Event::KillShim { tag } | Event::StopShim { tag, .. } | Event::SignalMain { tag, .. } => {
+                Some(*tag)
+            }
+        }
+    }
 }
 
 /// A signal to the main process of a job alone.
@@ -288,6 +318,7 @@ impl fmt::Display for Step {
             Step::StopShim { tag, on: true } => write!(f, "the shim of #{tag} is stopped"),
             Step::StopShim { tag, on: false } => write!(f, "the shim of #{tag} continues"),
             Step::SignalMain { tag, signal } => write!(f, "the main process of #{tag} receives {signal:?}"),
+            Step::Soon { ticks, event } => write!(f, "in {}: {event:?}", Seconds(*ticks)),
             Step::Reload { machine } => write!(f, "the configuration becomes {machine}"),
         }
     }

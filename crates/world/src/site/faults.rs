@@ -23,8 +23,9 @@ impl Machine {
         }
     }
 
-    /// Takes back all requests to kill a shim later.
+    /// Takes back what was to happen later, and all requests to kill a shim later.
     pub(crate) fn calm(&self) {
+        self.forget_later();
         for place in self.places.borrow().values() {
             place.kill_in.set(None);
         }

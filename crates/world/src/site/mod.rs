@@ -18,6 +18,8 @@ mod windows;
 
 mod faults;
 
+mod later;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -33,10 +35,12 @@ use miserly_engine::Attempt;
 use miserly_launcher::Clocks;
 
 pub(crate) use self::home::Home;
+pub(crate) use self::later::Beside;
 pub(crate) use self::launcher::{NoLauncher, Processes, Shims};
 pub(crate) use self::windows::Window;
 
 use self::disk::Folder;
+use self::later::Later;
 use self::processes::Main;
 use self::shim::ShimHost;
 use self::wire::End;
@@ -76,6 +80,7 @@ pub(crate) struct Machine {
     broken: RefCell<Vec<String>>,
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
+    later: Later,
 }
 
 /// An attempt: its folder, its shim and its main process.
@@ -218,7 +223,7 @@ impl Machine {
         self.broken.borrow_mut().push(what);
     }
 
-    fn note(&self, what: String) {
+    pub(crate) fn note(&self, what: String) {
         self.notes.borrow_mut().push((self.now(), what));
     }
 
@@ -304,12 +309,13 @@ impl Machine {
     pub(crate) fn next(&self) -> Option<i64> {
         let (now, boot_at) = (self.now(), self.boot_at.get());
         let next = self.places.borrow().values().filter_map(|place| place.next(now, boot_at)).min();
-        next.map(|next| next.max(now))
+        next.into_iter().chain(self.later.next()).min().map(|next| next.max(now))
     }
 
     /// Runs the due steps of all processes.
     pub(crate) fn advance(&self) {
         let (now, boot_at) = (self.now(), self.boot_at.get());
+        self.run_later();
         let due = |place: &&Rc<Place>| place.next(now, boot_at).is_some_and(|at| at <= now);
         let due: Vec<_> = self.places.borrow().values().filter(due).cloned().collect();
         for place in due {
@@ -324,17 +330,23 @@ impl Machine {
         }
     }
 
-    /// Lets processes run until an instant, or until something is done.
+    /// Lets processes run until an instant, or until something is done. The daemon goes on, too: one of its threads waits here.
     fn run_until(&self, until: i64, is_done: impl Fn() -> bool) {
         let mut steps = 0;
         while !is_done() {
-            let Some(next) = self.next().filter(|next| *next <= until) else { return self.set_now(until) };
+            let daemon = self.later.daemon();
+            let next = self.next().into_iter().chain(daemon.as_ref().and_then(|daemon| daemon.next())).min();
+            let next = next.map(|next| next.max(self.now()));
+            let Some(next) = next.filter(|next| *next <= until) else { return self.set_now(until) };
             steps = if next > self.now() { 0 } else { steps + 1 };
             if steps > RESTLESS {
                 return self.broken("a process never rests".into());
             }
             self.set_now(next);
             self.advance();
+            if let Some(daemon) = daemon {
+                daemon.turn();
+            }
         }
     }
 

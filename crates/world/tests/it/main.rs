@@ -70,6 +70,7 @@ fn the_seeds_have_all_kinds_of_steps() {
         "Request",
         "SetWall",
         "SignalMain",
+        "Soon",
         "Stall",
         "Start",
         "Stop",
