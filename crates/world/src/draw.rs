@@ -5,7 +5,9 @@
 
 use miserly_core::draw;
 
-use crate::step::{Condition, Event, Habit, MachineSetup, MainSignal, Request, SECOND, Script, Step, Wish};
+use crate::step::{
+    Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,
+};
 use crate::world::USERS;
 
 /// The policies of queues.
@@ -129,6 +131,8 @@ struct Features {
     moves: bool,
     signals: bool,
     leftovers: bool,
+    prologs: bool,
+    epilogs: bool,
 }
 
 /// Returns the script of a seed, with this number of steps.
@@ -155,7 +159,12 @@ pub fn script(seed: u64, steps: usize) -> Script {
         moves: has(3),
         signals: more.one_in(6),
         leftovers: more.one_in(6),
+        prologs: more.one_in(8),
+        epilogs: more.one_in(8),
     };
+    if features.epilogs {
+        machine.cleanup = machine.cleanup.max(3 * SECOND);
+    }
     let mut maker = Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     Script { machine, steps }
@@ -274,7 +283,16 @@ impl Maker {
         let more = &mut self.more;
         let signal = if self.features.signals && more.one_in(4) { more.of(&[6, 9, 11, 15]) } else { 0 };
         let leaves = if self.features.leftovers && more.one_in(3) { 1 + more.ticks(10 * SECOND) } else { 0 };
-        Habit { ticks, code, stubborn, signal, leaves }
+        let prolog = if self.features.prologs { self.program() } else { None };
+        let epilog = if self.features.epilogs { self.program() } else { None };
+        Habit { ticks, code, stubborn, signal, leaves, prolog, epilog }
+    }
+
+    /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.
+    fn program(&mut self) -> Option<ProgramHabit> {
+        let more = &mut self.more;
+        let most = if more.one_in(4) { 5 * SECOND } else { SECOND / 10 };
+        Some(ProgramHabit { ticks: more.ticks(most), code: i32::from(more.one_in(4)) })
     }
 
     fn special(&mut self, kind: Kind) -> Vec<Step> {
@@ -424,6 +442,9 @@ impl Maker {
         }
         if self.machine.queues[0].0.starts_with("gang") && !self.more.one_in(4) {
             slice(&mut machine, &mut self.more);
+        }
+        if self.features.epilogs {
+            machine.cleanup = machine.cleanup.max(3 * SECOND);
         }
         if machine.queues.len() < self.machine.queues.len() {
             machine.queues.clone_from(&self.machine.queues);

@@ -24,5 +24,7 @@ mod shrink;
 
 pub use draw::script;
 pub use shrink::shrink;
-pub use step::{Condition, Event, Habit, MachineSetup, MainSignal, Request, SECOND, Script, Step, Wish};
+pub use step::{
+    Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,
+};
 pub use world::{Failure, Outcome, run};

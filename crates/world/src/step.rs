@@ -243,6 +243,22 @@ pub struct Habit {
     /// The time for which a child of it lives on, in ticks.
     #[serde(default)]
     pub leaves: i64,
+    /// The prolog of its queue, if there is one.
+    #[serde(default)]
+    pub prolog: Option<ProgramHabit>,
+    /// The epilog of its queue, if there is one.
+    #[serde(default)]
+    pub epilog: Option<ProgramHabit>,
+}
+
+/// The behaviour of a prolog or an epilog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramHabit {
+    /// The time that it takes, in ticks.
+    pub ticks: i64,
+    /// Its exit code.
+    pub code: i32,
 }
 
 /// The configuration of the machine and its queues.
@@ -362,6 +378,11 @@ impl fmt::Display for Wish {
             }
             if habit.leaves > 0 {
                 write!(f, ", leaves a child for {}", Seconds(habit.leaves))?;
+            }
+            for (name, program) in [("prolog", habit.prolog), ("epilog", habit.epilog)] {
+                if let Some(ProgramHabit { ticks, code }) = program {
+                    write!(f, ", {name} of {} with exit {code}", Seconds(ticks))?;
+                }
             }
         }
         Ok(())

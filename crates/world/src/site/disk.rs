@@ -85,10 +85,14 @@ pub(super) struct OpenFolder {
     path: PathBuf,
 }
 
-/// The lock of an attempt.
-pub(super) struct Lock(Rc<Place>);
+/// The lock of an attempt. It is free when no clone is left.
+#[derive(Clone)]
+#[expect(dead_code, reason = "its end is its effect")]
+pub(super) struct Lock(Rc<Held>);
 
-impl Drop for Lock {
+struct Held(Rc<Place>);
+
+impl Drop for Held {
     fn drop(&mut self) {
         self.0.is_locked.set(false);
     }
@@ -219,7 +223,7 @@ impl Files for OpenFolder {
     fn take_lock(&self) -> io::Result<Option<Lock>> {
         self.make_lock()?;
         self.effect();
-        Ok((!self.place.is_locked.replace(true)).then(|| Lock(Rc::clone(&self.place))))
+        Ok((!self.place.is_locked.replace(true)).then(|| Lock(Rc::new(Held(Rc::clone(&self.place))))))
     }
 
     fn is_removed(&self) -> bool {

@@ -10,8 +10,8 @@ use miserly_attempt::files::{END, SPEC, STARTED};
 use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
     AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, DaemonHost, Files, FoundAttempt,
-    Identity, KillResult, LaunchError, OutputFile, ProgramKind, RecordError, ReplyMessage, ResourceLimits,
-    ShimCommand, StartRecord, StoredInstant, find, launch,
+    Identity, KillResult, LaunchError, OutputFile, ProgramKind, QueuePrograms, RecordError, ReplyMessage,
+    ResourceLimits, ShimCommand, StartRecord, StoredInstant, find, launch,
 };
 use miserly_core::draw;
 use miserly_engine::{Attempt, Usage};
@@ -19,6 +19,7 @@ use miserly_executor::{AttemptId, FindFailure, LaunchFailure, LaunchRequest};
 use miserly_launcher::{BootClock, CrashPoint, Found, Host, ShimHandle, Started};
 
 use super::disk::{OpenFolder, User, path};
+use super::programs::programs;
 use super::wire::{End, Inbox};
 use super::{Machine, MachineClocks, Place, ticks};
 
@@ -102,7 +103,9 @@ impl Host for Home {
     fn launch(&self, request: LaunchRequest) -> Result<Shim, LaunchFailure> {
         let AttemptId { job, nth } = request.attempt;
         let attempt = Attempt { job, nth };
-        let shim = launch(&mut self.task(attempt), &spec(request))?;
+        let tag = request.submission.command.last().and_then(|tag| tag.parse().ok());
+        let programs = programs(&self.machine.habit(attempt, tag), &request);
+        let shim = launch(&mut self.task(attempt), &spec(request, programs))?;
         Ok(self.shim(attempt, shim))
     }
 
@@ -165,7 +168,7 @@ impl Host for Home {
 }
 
 /// Returns the specification of an attempt.
-fn spec(request: LaunchRequest) -> AttemptSpec {
+fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> AttemptSpec {
     AttemptSpec {
         job: request.attempt.job.unsigned_abs(),
         attempt: request.attempt.nth,
@@ -187,7 +190,7 @@ fn spec(request: LaunchRequest) -> AttemptSpec {
         cgroup: None,
         user: None,
         private_folders: None,
-        queue_programs: None,
+        queue_programs,
     }
 }
 
@@ -286,6 +289,7 @@ impl DaemonHost for TaskHost {
         _until: BootTime,
     ) -> io::Result<KillResult> {
         self.machine.effects.pass();
+        files.place().kill_runner();
         Ok(KillResult::All(files.place().kill_main(self.machine.now())))
     }
 }

@@ -20,6 +20,8 @@ mod faults;
 
 mod later;
 
+mod programs;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -42,6 +44,7 @@ pub(crate) use self::windows::Window;
 use self::disk::Folder;
 use self::later::Later;
 use self::processes::Main;
+use self::programs::Runner;
 use self::shim::ShimHost;
 use self::wire::End;
 use crate::effects::{Effects, Killed};
@@ -81,6 +84,8 @@ pub(crate) struct Machine {
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
     later: Later,
+    /// The programs that have begun, with whether they are epilogs.
+    programs: RefCell<BTreeSet<(Attempt, bool)>>,
 }
 
 /// An attempt: its folder, its shim and its main process.
@@ -99,6 +104,11 @@ struct Place {
     listener: RefCell<Option<VecDeque<End>>>,
     main: RefCell<Option<Main>>,
     has_child_event: Cell<bool>,
+    /// The process that runs the prolog or the epilog.
+    runner: RefCell<Option<Runner>>,
+    habit: Cell<Habit>,
+    /// The time limits of prolog and epilog.
+    program_limits: Cell<[Duration; 2]>,
     cpus: RefCell<Vec<u32>>,
     /// The instant since which it has them in its window.
     placed_at: Cell<i64>,
@@ -138,12 +148,14 @@ impl Place {
 
     fn lives(&self) -> bool {
         self.main.borrow().as_ref().is_some_and(Main::has_process)
+            || self.with_runner(|runner| runner.lives())
     }
 
     /// Returns the instant at which one of its processes has something to do.
     fn next(&self, now: i64, boot_at: i64) -> Option<i64> {
         let main = self.main.borrow().as_ref().and_then(|main| main.next(now));
-        main.into_iter().chain(self.shim_next(now, boot_at)).min()
+        let runner = self.runner.borrow().as_ref().and_then(|runner| runner.next(now));
+        main.into_iter().chain(runner).chain(self.shim_next(now, boot_at)).min()
     }
 }
 
@@ -261,9 +273,12 @@ impl Machine {
     fn begin_command(&self, place: &Place) {
         let attempt = place.attempt;
         self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
-        if self.begun.borrow_mut().insert(attempt, self.now()).is_some() {
+        // A prolog is a part of the window.
+        let begun = self.now() - place.habit.get().prolog.map_or(0, |prolog| prolog.ticks);
+        if self.begun.borrow_mut().insert(attempt, begun).is_some() {
             self.broken(format!("the command of attempt {}.{} runs twice", attempt.job, attempt.nth));
         }
+        self.check_prolog(place);
         let places = self.places.borrow();
         let mut others =
             places.values().filter(|other| other.attempt.job == attempt.job && other.attempt != attempt);
@@ -320,6 +335,7 @@ impl Machine {
         let due: Vec<_> = self.places.borrow().values().filter(due).cloned().collect();
         for place in due {
             self.advance_main(&place);
+            self.advance_runner(&place);
             if place.shim_next(now, boot_at).is_some_and(|at| at <= now) {
                 self.step_shim(&place);
             }
@@ -361,6 +377,7 @@ impl Machine {
         for (attempt, place) in self.places.take() {
             drop(place.shim.take());
             drop(place.main.take());
+            drop(place.runner.take());
             drop(place.listener.take());
             if let Some(folder) = place.folder.take() {
                 folders.insert(attempt, folder);

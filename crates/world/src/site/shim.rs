@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
-use miserly_attempt::{AttemptSpec, BootTime, Identity, JobUser, ProcessUsage, ProgramKind};
+use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 
 use super::disk::{Lock, OpenFolder, User};
@@ -161,6 +161,8 @@ impl Host for ShimHost {
         let main = Main::new(&self.place, habit, pids, theirs, self.machine.now());
         self.place.main.replace(Some(main));
         self.place.takes_turns.set(spec.run_limit.is_some());
+        self.place.habit.set(habit);
+        Machine::set_programs(&self.place, spec);
         Ok((pids[0], ours))
     }
 
@@ -168,11 +170,16 @@ impl Host for ShimHost {
         Ok((self.machine.identity(self.with_main(|main| main.pid)), None))
     }
 
-    fn start_program(&mut self, _kind: ProgramKind, _lock: &Lock) -> io::Result<(u32, End)> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn start_program(&mut self, kind: ProgramKind, lock: &Lock) -> io::Result<(u32, End)> {
+        self.place.effect();
+        let started = self.machine.start_runner(&self.place, kind, lock);
+        self.place.effect();
+        started.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn kill_program(&mut self) -> io::Result<()> {
+        self.place.effect();
+        self.place.kill_runner();
         Ok(())
     }
 
@@ -186,8 +193,15 @@ impl Host for ShimHost {
 
     fn reap(&mut self) -> io::Result<Reaped> {
         self.place.effect();
+        let (has_exited, pid) = self.place.with_runner(|runner| (runner.reap(), runner.pid));
+        if has_exited {
+            return Ok(Reaped::Child { pid, exit: Exit::Code(0), usage: ProcessUsage::default() });
+        }
+        let has_runner = self.place.with_runner(|runner| !runner.is_reaped());
         let mut main = self.place.main.borrow_mut();
-        let Some(main) = main.as_mut().filter(|main| !main.is_reaped()) else { return Ok(Reaped::NoChild) };
+        let Some(main) = main.as_mut().filter(|main| !main.is_reaped()) else {
+            return Ok(if has_runner { Reaped::Nothing } else { Reaped::NoChild });
+        };
         let exited = main.reap();
         Ok(exited.map_or(Reaped::Nothing, |(pid, exit)| Reaped::Child {
             pid,
@@ -204,12 +218,16 @@ impl Host for ShimHost {
             Recipients::Main => main.signal(signal, now),
             Recipients::Others => {}
         });
+        if (signal, to) == (Signal::Terminate, Recipients::All) {
+            self.place.with_runner(|runner| runner.terminate(now));
+        }
         Ok(())
     }
 
     fn kill(&mut self) -> io::Result<()> {
         self.place.effect();
         self.place.kill_main(self.machine.now());
+        self.place.kill_runner();
         Ok(())
     }
 
