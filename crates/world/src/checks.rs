@@ -3,9 +3,10 @@
 mod capacity;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
+use miserly_api::model::{Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status};
 use miserly_engine::{
     Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, MemoryJournal, Snapshot,
 };
@@ -19,6 +20,12 @@ const TOLERANCE: i64 = SECOND;
 
 /// The time after which a daemon that is not disturbed knows that a command has begun.
 const REPORTED: i64 = SECOND / 10;
+
+/// The time after which a shim that is not disturbed knows another limit: a stopped one is continued before.
+const EXTENDED: i64 = 10 * SECOND;
+
+/// The longest grace that is drawn.
+const LONGEST_GRACE: i64 = 2 * SECOND;
 
 /// The facts about a job that its user knows.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +43,8 @@ struct Seen {
     /// Whether a user let it run again, or released it.
     requeued: bool,
     released: bool,
+    /// The last time limit, and the instant at which it was seen first.
+    limit: (Duration, i64),
     ended: Option<Phase>,
 }
 
@@ -135,6 +144,7 @@ impl World {
         check_rules(&status)?;
         check_sums(&views, &status)?;
         self.check_capacity()?;
+        self.check_gpus()?;
         self.check_turns()?;
         if all { self.check_stored(&snapshot) } else { Ok(()) }
     }
@@ -243,6 +253,13 @@ impl World {
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
         let moves = self.watch.moves;
+        let quiet_since = self.quiet_since();
+        let out_of_time = match view.phase {
+            Phase::Killed { start: Some(start), end, by: KilledBy::Time, .. } => {
+                Some((self.ticks(start), self.ticks(end)))
+            }
+            _ => None,
+        };
         // The end of a job on which others depend may come later than was promised.
         let conditions = self.watch.conditions;
         // An ended job keeps the wall times of its clock.
@@ -270,6 +287,13 @@ impl World {
             && (started - begun).abs() > TOLERANCE
         {
             return Err(format!("it began at {begun}, and its recorded start is {started}"));
+        }
+        let limit = Duration::from_secs_f64(view.time);
+        if seen.limit.0 != limit {
+            seen.limit = (limit, now);
+        }
+        if let Some((start, end)) = out_of_time.filter(|_| !seen.wish.early && comparable) {
+            check_limit(seen.limit, start, end, quiet_since)?;
         }
         if view.phase.ended().is_some() {
             seen.ended = Some(view.phase.clone());
@@ -336,6 +360,18 @@ fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
         let judged = &view.judged;
         return Err(format!(
             "it was promised to start by {latest}, began at {begun}, and counts as in time: {judged:?}"
+        ));
+    }
+    Ok(())
+}
+
+/// A job that is ended for its time has had it, but for its grace, unless its limit has just changed or no daemon could say so.
+fn check_limit((limit, since): (Duration, i64), start: i64, end: i64, quiet_since: i64) -> Checked {
+    let due = start + crate::site::ticks(limit);
+    let is_known = since.max(quiet_since) + EXTENDED < end;
+    if is_known && end + LONGEST_GRACE + TOLERANCE < due {
+        return Err(format!(
+            "it began at {start} and was ended for its time at {end}, which was until {due}"
         ));
     }
     Ok(())

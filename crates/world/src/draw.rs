@@ -133,6 +133,7 @@ struct Features {
     leftovers: bool,
     prologs: bool,
     epilogs: bool,
+    earlier: bool,
 }
 
 /// Returns the script of a seed, with this number of steps.
@@ -161,6 +162,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         leftovers: more.one_in(6),
         prologs: more.one_in(8),
         epilogs: more.one_in(8),
+        earlier: more.one_in(8),
     };
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
@@ -285,7 +287,9 @@ impl Maker {
         let leaves = if self.features.leftovers && more.one_in(3) { 1 + more.ticks(10 * SECOND) } else { 0 };
         let prolog = if self.features.prologs { self.program() } else { None };
         let epilog = if self.features.epilogs { self.program() } else { None };
-        Habit { ticks, code, stubborn, signal, leaves, prolog, epilog }
+        let is_earlier = self.features.earlier && self.more.one_in(3);
+        let version = is_earlier.then(|| self.more.small(2));
+        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog }
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.

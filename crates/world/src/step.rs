@@ -243,6 +243,9 @@ pub struct Habit {
     /// The time for which a child of it lives on, in ticks.
     #[serde(default)]
     pub leaves: i64,
+    /// The version of its shim, if it is an earlier one: 0 or 1.
+    #[serde(default)]
+    pub version: Option<u32>,
     /// The prolog of its queue, if there is one.
     #[serde(default)]
     pub prolog: Option<ProgramHabit>,
@@ -378,6 +381,9 @@ impl fmt::Display for Wish {
             }
             if habit.leaves > 0 {
                 write!(f, ", leaves a child for {}", Seconds(habit.leaves))?;
+            }
+            if let Some(version) = habit.version {
+                write!(f, ", with a shim of version {version}")?;
             }
             for (name, program) in [("prolog", habit.prolog), ("epilog", habit.epilog)] {
                 if let Some(ProgramHabit { ticks, code }) = program {

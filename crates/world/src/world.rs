@@ -16,8 +16,8 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JournalError,
-    MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
+    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JournalError, MemoryJournal,
+    Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 

@@ -15,6 +15,22 @@ const TOLERANCE: i64 = SECOND;
 const ROUND: i64 = 60 * SECOND;
 
 impl World {
+    /// No two jobs share a GPU for long.
+    pub(super) fn check_gpus(&self) -> Checked {
+        let mut owner: BTreeMap<u32, Window> = BTreeMap::new();
+        for window in self.machine.windows() {
+            for gpu in &window.gpus {
+                let Some(other) = owner.insert(*gpu, window.clone()) else { continue };
+                let since = window.since.max(other.since).max(self.quiet_since());
+                if since + TOLERANCE < self.now {
+                    let [one, two] = [&other, &window].map(|window| window.attempt.job);
+                    return Err(format!("GPU {gpu} is of the jobs {one} and {two} since {since}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// No two jobs that run in their windows share a processor for long. Jobs that take turns may do so, but for those of one
     /// instant.
     pub(super) fn check_capacity(&self) -> Checked {

@@ -12,7 +12,7 @@ use miserly_attempt::files::{Flush, LOCK};
 use miserly_attempt::retire::Remains;
 use miserly_engine::Attempt;
 
-use super::{Machine, Place};
+use super::{Machine, Place, earlier};
 
 /// A file.
 #[derive(Clone, Debug)]
@@ -162,12 +162,15 @@ impl Files for OpenFolder {
     }
 
     fn store(&self, name: &str, temporary: &str, content: &[u8], flush: Flush) -> io::Result<()> {
+        let is_earlier = self.user == User::Shim && self.place.habit.get().version.is_some();
+        let content: Rc<[u8]> =
+            if is_earlier { earlier::record(name, content).into() } else { content.into() };
         self.change(|names| {
             let has_room = names.get(temporary).is_some_and(|file| file.has_room);
             if !has_room {
                 self.full_error()?;
             }
-            let file = File { content: content.into(), is_flushed: flush != Flush::Nothing, has_room };
+            let file = File { content, is_flushed: flush != Flush::Nothing, has_room };
             names.insert(temporary.to_owned(), file);
             Ok(())
         })?;

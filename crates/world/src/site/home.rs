@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::files::{END, SPEC, STARTED};
+use miserly_attempt::files::{SPEC, STARTED};
 use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
     AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, DaemonHost, Files, FoundAttempt,
@@ -22,6 +22,7 @@ use super::disk::{OpenFolder, User, path};
 use super::programs::programs;
 use super::wire::{End, Inbox};
 use super::{Machine, MachineClocks, Place, ticks};
+use crate::step::Habit;
 
 /// The least time that it takes to start a shim.
 const SPAWN: i64 = 1_500;
@@ -39,7 +40,7 @@ impl Home {
     }
 
     fn task(&self, attempt: Attempt) -> TaskHost {
-        TaskHost { machine: Rc::clone(&self.machine), attempt }
+        TaskHost { machine: Rc::clone(&self.machine), attempt, habit: Habit::default(), gpus: vec![] }
     }
 
     fn open(&self, attempt: Attempt) -> Option<OpenFolder> {
@@ -104,8 +105,10 @@ impl Host for Home {
         let AttemptId { job, nth } = request.attempt;
         let attempt = Attempt { job, nth };
         let tag = request.submission.command.last().and_then(|tag| tag.parse().ok());
-        let programs = programs(&self.machine.habit(attempt, tag), &request);
-        let shim = launch(&mut self.task(attempt), &spec(request, programs))?;
+        let habit = self.machine.habit(attempt, tag);
+        let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
+        let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
+        let shim = launch(&mut task, &spec(request, programs))?;
         Ok(self.shim(attempt, shim))
     }
 
@@ -198,6 +201,10 @@ fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> Attemp
 struct TaskHost {
     machine: Rc<Machine>,
     attempt: Attempt,
+    /// The habit of an attempt that is launched.
+    habit: Habit,
+    /// Its GPUs.
+    gpus: Vec<u32>,
 }
 
 impl TaskHost {
@@ -247,6 +254,8 @@ impl DaemonHost for TaskHost {
             return Err(failed(io::ErrorKind::AlreadyExists.into()));
         }
         let place = Rc::new(Place::new(self.attempt));
+        place.habit.set(self.habit);
+        place.gpus.replace(self.gpus.clone());
         place.folder.replace(Some(<_>::default()));
         self.machine.places.borrow_mut().insert(self.attempt, Rc::clone(&place));
         self.machine.effects.pass();
@@ -380,6 +389,6 @@ impl ShimHandle for Shim {
     }
 
     fn end(&self) -> Option<AttemptEnd> {
-        self.read(END)
+        OpenFolder::new(&self.machine, &self.connected.process, User::Daemon).read_end().ok()?
     }
 }

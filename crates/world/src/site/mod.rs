@@ -1,5 +1,7 @@
 //! The machine of attempts: its clocks, its disk, the shims and the processes of jobs. All of them outlive the daemon.
 
+mod earlier;
+
 mod wire;
 
 mod disk;
@@ -107,6 +109,7 @@ struct Place {
     /// The process that runs the prolog or the epilog.
     runner: RefCell<Option<Runner>>,
     habit: Cell<Habit>,
+    gpus: RefCell<Vec<u32>>,
     /// The time limits of prolog and epilog.
     program_limits: Cell<[Duration; 2]>,
     cpus: RefCell<Vec<u32>>,

@@ -22,6 +22,7 @@ impl Machine {
     /// Begins a shim. It may be killed.
     pub(super) fn begin_shim(self: &Rc<Machine>, place: &Rc<Place>, launcher: End) {
         place.shim_pid.set(Some(self.new_pid()));
+        let launcher = launcher.of_version(place.habit.get().version);
         let host = ShimHost { machine: Rc::clone(self), place: Rc::clone(place) };
         let folder = OpenFolder::new(self, place, User::Shim);
         let begun = catch_unwind(AssertUnwindSafe(|| Supervisor::begin(Ok((host, folder)), Some(launcher))));
@@ -149,19 +150,18 @@ impl Host for ShimHost {
     }
 
     fn accept(&mut self) -> Option<End> {
-        self.place.listener.borrow_mut().as_mut()?.pop_front()
+        let connection = self.place.listener.borrow_mut().as_mut()?.pop_front()?;
+        Some(connection.of_version(self.place.habit.get().version))
     }
 
     fn start_main(&mut self, spec: &AttemptSpec) -> io::Result<(u32, End)> {
         self.place.effect();
         let (ours, theirs) = End::pair();
         let pids = [self.machine.new_pid(), self.machine.new_pid()];
-        let tag = spec.argv.last().and_then(|tag| tag.to_str()?.parse().ok());
-        let habit = self.machine.habit(self.place.attempt, tag);
+        let habit = self.place.habit.get();
         let main = Main::new(&self.place, habit, pids, theirs, self.machine.now());
         self.place.main.replace(Some(main));
         self.place.takes_turns.set(spec.run_limit.is_some());
-        self.place.habit.set(habit);
         Machine::set_programs(&self.place, spec);
         Ok((pids[0], ours))
     }

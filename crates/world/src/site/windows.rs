@@ -10,6 +10,7 @@ use super::processes::Main;
 pub(crate) struct Window {
     pub(crate) attempt: Attempt,
     pub(crate) cpus: Vec<u32>,
+    pub(crate) gpus: Vec<u32>,
     /// The instant since which it runs on them.
     pub(crate) since: i64,
     /// Whether it takes turns with others.
@@ -28,6 +29,7 @@ impl Machine {
             Some(Window {
                 attempt: place.attempt,
                 cpus: place.cpus.borrow().clone(),
+                gpus: place.gpus.borrow().clone(),
                 since: main.running_since().max(place.placed_at.get()),
                 takes_turns: place.takes_turns.get(),
                 is_ending: main.is_ending(),
