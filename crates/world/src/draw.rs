@@ -88,6 +88,7 @@ enum Kind {
     StopShim,
     SignalMain,
     Soon,
+    ShutDown,
 }
 
 const KINDS: [Kind; 18] = [
@@ -112,7 +113,7 @@ const KINDS: [Kind; 18] = [
 ];
 
 /// The kinds of steps that fewer seeds have.
-const RARE: [Kind; 3] = [Kind::StopShim, Kind::SignalMain, Kind::Soon];
+const RARE: [Kind; 4] = [Kind::StopShim, Kind::SignalMain, Kind::Soon, Kind::ShutDown];
 
 /// The features of jobs that a seed has.
 #[derive(Clone, Copy, Debug)]
@@ -370,6 +371,11 @@ impl Maker {
             }
             Kind::SignalMain => vec![Step::SignalMain { tag, signal: self.signal() }],
             Kind::Soon => self.soon(),
+            Kind::ShutDown => {
+                let more = &mut self.more;
+                let (patience, daemon_first) = (more.ticks(6 * SECOND), more.one_in(3));
+                vec![Step::ShutDown { patience, daemon_first, ticks: SECOND + more.ticks(60 * SECOND) }]
+            }
         }
     }
 

@@ -54,6 +54,15 @@ pub enum Step {
         /// How long it is off, in ticks.
         ticks: i64,
     },
+    /// The machine shuts down in order: its processes are asked to end, and the power goes a while later.
+    ShutDown {
+        /// How long the processes have, in ticks.
+        patience: i64,
+        /// Whether the daemon ends first.
+        daemon_first: bool,
+        /// How long it is off, in ticks.
+        ticks: i64,
+    },
     /// The wall clock is set.
     SetWall {
         /// The step, in ticks.
@@ -327,6 +336,11 @@ impl fmt::Display for Step {
             Step::Kill { after } => write!(f, "the daemon is killed after {after} more effects"),
             Step::Stall { ticks } => write!(f, "the daemon stalls for {}", Seconds(*ticks)),
             Step::Reboot { ticks } => write!(f, "the power fails for {}", Seconds(*ticks)),
+            Step::ShutDown { patience, daemon_first, ticks } => {
+                let order = if *daemon_first { "after" } else { "before" };
+                let (patience, ticks) = (Seconds(*patience), Seconds(*ticks));
+                write!(f, "the machine shuts down {order} its daemon, in {patience}, for {ticks}")
+            }
             Step::SetWall { by } => write!(f, "the wall clock is set by {}", Seconds(*by)),
             Step::Full { on: true } => write!(f, "the disk is full"),
             Step::Full { on: false } => write!(f, "the disk has room"),

@@ -246,12 +246,15 @@ impl World {
                 self.stalled_until = self.now + ticks;
                 self.pass(*ticks)
             }
-            Step::Reboot { ticks } => {
-                self.die("the power failed");
-                self.machine.lose_power();
-                self.machine.boot_after(*ticks);
-                self.now = self.machine.now();
-                self.start()
+            Step::Reboot { ticks } => self.reboot(*ticks),
+            Step::ShutDown { patience, daemon_first, ticks } => {
+                if *daemon_first {
+                    self.stop()?;
+                }
+                self.machine.shut_down();
+                self.pass(*patience)?;
+                self.stop()?;
+                self.reboot(*ticks)
             }
             Step::SetWall { by } => {
                 self.machine.set_wall(*by);
@@ -284,6 +287,14 @@ impl World {
             Step::Soon { ticks, event } => self.soon(*ticks, event),
             Step::Reload { machine } => self.reload(machine),
         }
+    }
+
+    fn reboot(&mut self, ticks: i64) -> Checked {
+        self.die("the power failed");
+        self.machine.lose_power();
+        self.machine.boot_after(ticks);
+        self.now = self.machine.now();
+        self.start()
     }
 
     /// Lets time pass, with everything that is due in it.

@@ -38,6 +38,18 @@ impl Machine {
         }
     }
 
+    /// Sends the signal of a shutdown to all shims and jobs.
+    pub(crate) fn shut_down(&self) {
+        let places: Vec<_> = self.places.borrow().values().cloned().collect();
+        for place in places {
+            place.shuts_down.set(true);
+            if let Some(main) = place.main.borrow_mut().as_mut() {
+                main.signal_all(Signal::Terminate, self.now());
+            }
+            place.with_runner(|runner| runner.terminate(self.now()));
+        }
+    }
+
     /// Sends a signal to the main processes of some jobs.
     pub(crate) fn signal_main(&self, jobs: &[i64], signal: MainSignal) {
         let now = self.now();

@@ -106,6 +106,8 @@ struct Place {
     listener: RefCell<Option<VecDeque<End>>>,
     main: RefCell<Option<Main>>,
     has_child_event: Cell<bool>,
+    /// Whether its shim has been told that the machine shuts down.
+    shuts_down: Cell<bool>,
     /// The process that runs the prolog or the epilog.
     runner: RefCell<Option<Runner>>,
     habit: Cell<Habit>,
