@@ -292,7 +292,9 @@ impl World {
         if seen.limit.0 != limit {
             seen.limit = (limit, now);
         }
-        if let Some((start, end)) = out_of_time.filter(|_| !seen.wish.early && comparable) {
+        if let Some((start, end)) =
+            out_of_time.filter(|_| !seen.wish.early && comparable && seen.wish.deadline.is_none())
+        {
             check_limit(seen.limit, start, end, quiet_since)?;
         }
         if view.phase.ended().is_some() {
@@ -365,7 +367,9 @@ fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
     Ok(())
 }
 
-/// A job that is ended for its time has had it, but for its grace, unless its limit has just changed or no daemon could say so.
+/// A job without a deadline that is ended for its time has had it, but for its grace.
+///
+/// Its limit may just have changed, and there may have been no daemon to say so.
 fn check_limit((limit, since): (Duration, i64), start: i64, end: i64, quiet_since: i64) -> Checked {
     let due = start + crate::site::ticks(limit);
     let is_known = since.max(quiet_since) + EXTENDED < end;
