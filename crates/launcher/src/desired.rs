@@ -20,6 +20,11 @@ const MOST_SIGNALS: usize = 100;
 /// An acknowledgement: dropped when the shim has obeyed, or a later command replaces this one.
 pub type Ack = Arc<mpsc::Sender<()>>;
 
+/// The broken connections after which a signal is given up.
+///
+/// A shim of protocol version 0 closes the connection at a signal, and receives no command behind it.
+const MOST_BREAKS: u32 = 2;
+
 /// The commands that are not acknowledged, in order.
 #[derive(Debug, Default)]
 pub(crate) struct DesiredState {
@@ -35,6 +40,8 @@ struct Part {
     delivery: Delivery,
     /// Pause after the next refusal.
     pause: Duration,
+    /// How often the connection broke before its answer.
+    breaks: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +62,7 @@ impl DesiredState {
         }
         let Some(command) = self.absorb(command) else { return };
         self.ends |= matches!(command, ShimCommand::Kill { .. });
-        self.parts.push(Part { command, _ack: ack, delivery: Delivery::Due, pause: FIRST });
+        self.parts.push(Part { command, _ack: ack, delivery: Delivery::Due, pause: FIRST, breaks: 0 });
     }
 
     /// Changes the parts for a new command. Returns the command, unless a part now contains it.
@@ -149,13 +156,18 @@ impl DesiredState {
         Ok(())
     }
 
-    /// Sends everything again: the connection over which it was sent is broken.
-    pub(crate) fn disconnected(&mut self) {
+    /// Sends everything again: the connection over which it was sent is broken. Returns the signals that are given up.
+    pub(crate) fn disconnected(&mut self) -> Vec<ShimCommand> {
         for part in &mut self.parts {
             if matches!(part.delivery, Delivery::Sent { .. }) {
                 part.delivery = Delivery::Due;
+                part.breaks += 1;
             }
         }
+        let breaks = |part: &mut Part| {
+            part.breaks >= MOST_BREAKS && matches!(part.command, ShimCommand::Signal { .. })
+        };
+        self.parts.extract_if(.., breaks).map(|part| part.command).collect()
     }
 
     /// Applies a reply of the shim. Returns a text for the log, once for each command.
@@ -313,6 +325,19 @@ mod tests {
         assert_eq!(desired.answered(&done(1, &[0]), NOW), None);
         desired.disconnected();
         assert_eq!(send(&mut desired, NOW), []);
+    }
+
+    #[test]
+    fn a_signal_at_which_a_shim_closes_its_connections_keeps_no_other_command_from_it() {
+        let signal = ShimCommand::Signal { nth: 1, signal: 10, main_only: false };
+        let mut desired = desired(&[signal.clone(), set_end(5)]);
+        for given_up in [vec![], vec![signal.clone()]] {
+            assert_eq!(send(&mut desired, NOW), [signal.clone(), set_end(5)]);
+            assert_eq!(desired.disconnected(), given_up);
+        }
+        assert_eq!(send(&mut desired, NOW), [set_end(5)]);
+        assert_eq!(desired.disconnected(), []);
+        assert_eq!(send(&mut desired, NOW), [set_end(5)]);
     }
 
     #[test]

@@ -162,7 +162,9 @@ impl<S: Site> Supervision<S> {
             }
             site.unwatch_connection(&self.shim);
             self.is_connected = false;
-            self.desired.disconnected();
+            for signal in self.desired.disconnected() {
+                tracing::warn!("job {}: {signal:?}: its shim does not take it", self.attempt.job);
+            }
             self.again = now.after(self.backoff.pause());
         }
         self.look_at_silence(site, now);

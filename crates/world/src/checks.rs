@@ -1,9 +1,12 @@
 //! The rules that hold at every step, seen from outside: by users, by the disk and by the processes of the machine.
 
+mod capacity;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, Filter, JobView, Judgement, Phase, PromiseChangeReason, Status};
+use miserly_api::model::{Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status};
 use miserly_engine::{
     Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, MemoryJournal, Snapshot,
 };
@@ -17,6 +20,12 @@ const TOLERANCE: i64 = SECOND;
 
 /// The time after which a daemon that is not disturbed knows that a command has begun.
 const REPORTED: i64 = SECOND / 10;
+
+/// The time after which a shim that is not disturbed knows another limit: a stopped one is continued before.
+const EXTENDED: i64 = 10 * SECOND;
+
+/// The longest grace that is drawn.
+const LONGEST_GRACE: i64 = 2 * SECOND;
 
 /// The facts about a job that its user knows.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +43,8 @@ struct Seen {
     /// Whether a user let it run again, or released it.
     requeued: bool,
     released: bool,
+    /// The last time limit, and the instant at which it was seen first.
+    limit: (Duration, i64),
     ended: Option<Phase>,
 }
 
@@ -41,8 +52,6 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     jobs: BTreeMap<i64, Seen>,
-    /// The attempts that share processors of their windows, and since when.
-    shared: BTreeMap<(Attempt, Attempt), i64>,
     /// Whether a request permitted to move promises.
     moves: bool,
     /// Whether some jobs wait for others.
@@ -135,6 +144,8 @@ impl World {
         check_rules(&status)?;
         check_sums(&views, &status)?;
         self.check_capacity()?;
+        self.check_gpus()?;
+        self.check_turns()?;
         if all { self.check_stored(&snapshot) } else { Ok(()) }
     }
 
@@ -242,6 +253,13 @@ impl World {
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
         let moves = self.watch.moves;
+        let quiet_since = self.quiet_since();
+        let out_of_time = match view.phase {
+            Phase::Killed { start: Some(start), end, by: KilledBy::Time, .. } => {
+                Some((self.ticks(start), self.ticks(end)))
+            }
+            _ => None,
+        };
         // The end of a job on which others depend may come later than was promised.
         let conditions = self.watch.conditions;
         // An ended job keeps the wall times of its clock.
@@ -269,6 +287,15 @@ impl World {
             && (started - begun).abs() > TOLERANCE
         {
             return Err(format!("it began at {begun}, and its recorded start is {started}"));
+        }
+        let limit = Duration::from_secs_f64(view.time);
+        if seen.limit.0 != limit {
+            seen.limit = (limit, now);
+        }
+        if let Some((start, end)) =
+            out_of_time.filter(|_| !seen.wish.early && comparable && seen.wish.deadline.is_none())
+        {
+            check_limit(seen.limit, start, end, quiet_since)?;
         }
         if view.phase.ended().is_some() {
             seen.ended = Some(view.phase.clone());
@@ -298,31 +325,6 @@ impl World {
         });
         if by_users && !moves && !seen.by_operator {
             return Err(format!("its promise is at risk for another user: {risk:?}"));
-        }
-        Ok(())
-    }
-
-    /// No two jobs that run in their windows share a processor for long.
-    ///
-    /// The end of one and the start of the other are two messages, and a daemon may die between them.
-    fn check_capacity(&mut self) -> Checked {
-        let now = self.now;
-        let before = std::mem::take(&mut self.watch.shared);
-        if !self.is_quiet() {
-            return Ok(());
-        }
-        let mut owner: BTreeMap<u32, Attempt> = BTreeMap::new();
-        for (attempt, cpus) in self.machine.windows() {
-            for cpu in cpus {
-                let Some(other) = owner.insert(cpu, attempt) else { continue };
-                let since = before.get(&(other, attempt)).copied().unwrap_or(now);
-                if since + TOLERANCE < now {
-                    let [one, two] =
-                        [other, attempt].map(|attempt| format!("{}.{}", attempt.job, attempt.nth));
-                    return Err(format!("processor {cpu} is in the windows of {one} and {two}"));
-                }
-                self.watch.shared.insert((other, attempt), since);
-            }
         }
         Ok(())
     }
@@ -365,12 +367,26 @@ fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
     Ok(())
 }
 
+/// A job without a deadline that is ended for its time has had it, but for its grace.
+///
+/// Its limit may just have changed, and there may have been no daemon to say so.
+fn check_limit((limit, since): (Duration, i64), start: i64, end: i64, quiet_since: i64) -> Checked {
+    let due = start + crate::site::ticks(limit);
+    let is_known = since.max(quiet_since) + EXTENDED < end;
+    if is_known && end + LONGEST_GRACE + TOLERANCE < due {
+        return Err(format!(
+            "it began at {start} and was ended for its time at {end}, which was until {due}"
+        ));
+    }
+    Ok(())
+}
+
 /// The shown exit code of a job is that of its processes.
 fn check_exit(seen: &Seen, view: &JobView) -> Checked {
     let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
     let habit: Habit = seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default();
     match view.phase {
-        Phase::Done { exit: Exit::Code(code), .. } if code != habit.code => {
+        Phase::Done { exit: Exit::Code(code), .. } if code != habit.code || habit.signal > 0 => {
             Err(format!("it ended with {code} and not with {}", habit.code))
         }
         _ => Ok(()),

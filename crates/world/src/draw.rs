@@ -5,7 +5,9 @@
 
 use miserly_core::draw;
 
-use crate::step::{Condition, Habit, MachineSetup, Request, SECOND, Script, Step, Wish};
+use crate::step::{
+    Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,
+};
 use crate::world::USERS;
 
 /// The policies of queues.
@@ -22,16 +24,31 @@ const POLICIES: [&str; 10] = [
     "slurm",
 ];
 
+/// The policies of time-sliced queues. A round takes 20 s at most.
+const GANG: [&str; 5] = [
+    "gang(quantum=1s, slots=3)",
+    "gang(quantum=5s, slots=4)",
+    "gang(quantum=2s, slots=4, packing=migration, migrate=1)",
+    "gang(quantum=3s, slots=2, packing=first-fit, alternative=false)",
+    "gang(quantum=1s, slots=4, packing=best-fit, unify=false, strict=false, switch=0.5)",
+];
+
 /// A sequence of numbers from a seed.
 struct Draws {
     seed: u64,
+    /// Each sequence of a seed has a number. What comes from another one is the same with and without this one.
+    sequence: i64,
     nth: u64,
 }
 
 impl Draws {
     fn below(&mut self, bound: u64) -> u64 {
         self.nth += 1;
-        draw(self.seed, 0, self.nth) % bound.max(1)
+        draw(self.seed, self.sequence, self.nth) % bound.max(1)
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[usize::try_from(self.below(all.len() as u64)).unwrap_or(0)]
     }
 
     fn one_in(&mut self, bound: u64) -> bool {
@@ -68,6 +85,10 @@ enum Kind {
     Modify,
     Reserve,
     Ask,
+    StopShim,
+    SignalMain,
+    Soon,
+    ShutDown,
 }
 
 const KINDS: [Kind; 18] = [
@@ -91,6 +112,9 @@ const KINDS: [Kind; 18] = [
     Kind::Ask,
 ];
 
+/// The kinds of steps that fewer seeds have.
+const RARE: [Kind; 4] = [Kind::StopShim, Kind::SignalMain, Kind::Soon, Kind::ShutDown];
+
 /// The features of jobs that a seed has.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a feature")]
@@ -106,13 +130,22 @@ struct Features {
     stubborn: bool,
     over: bool,
     moves: bool,
+    signals: bool,
+    leftovers: bool,
+    prologs: bool,
+    epilogs: bool,
+    earlier: bool,
 }
 
 /// Returns the script of a seed, with this number of steps.
 pub fn script(seed: u64, steps: usize) -> Script {
-    let mut draws = Draws { seed, nth: 0 };
-    let machine = machine(&mut draws);
-    let kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
+    let [mut draws, mut more] = [0, 1].map(|sequence| Draws { seed, sequence, nth: 0 });
+    let mut machine = machine(&mut draws);
+    if more.one_in(8) {
+        slice(&mut machine, &mut more);
+    }
+    let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
+    kinds.extend(RARE.into_iter().filter(|_| more.one_in(8)));
     let mut has = |bound| draws.one_in(bound);
     let features = Features {
         arrays: has(3),
@@ -126,8 +159,16 @@ pub fn script(seed: u64, steps: usize) -> Script {
         stubborn: has(3),
         over: has(2),
         moves: has(3),
+        signals: more.one_in(6),
+        leftovers: more.one_in(6),
+        prologs: more.one_in(8),
+        epilogs: more.one_in(8),
+        earlier: more.one_in(8),
     };
-    let mut maker = Maker { draws, machine: machine.clone(), kinds, features, tags: 0, full: false };
+    if features.epilogs {
+        machine.cleanup = machine.cleanup.max(3 * SECOND);
+    }
+    let mut maker = Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     Script { machine, steps }
 }
@@ -150,8 +191,17 @@ fn machine(draws: &mut Draws) -> MachineSetup {
     }
 }
 
+/// Lets the jobs of the first queue take turns.
+fn slice(machine: &mut MachineSetup, draws: &mut Draws) {
+    machine.queues[0].0 = draws.of(&GANG).to_owned();
+    // GPUs are not given by turns.
+    machine.gpus = 0;
+}
+
 struct Maker {
     draws: Draws,
+    /// The draws of what not all seeds have.
+    more: Draws,
     machine: MachineSetup,
     kinds: Vec<Kind>,
     features: Features,
@@ -232,7 +282,22 @@ impl Maker {
         let over = self.features.over && self.draws.one_in(4);
         let ticks = if over { limit + self.draws.ticks(20 * SECOND) } else { self.draws.ticks(limit) };
         let code = i32::from(self.draws.one_in(3));
-        Habit { ticks, code, stubborn: self.features.stubborn && self.draws.one_in(4) }
+        let stubborn = self.features.stubborn && self.draws.one_in(4);
+        let more = &mut self.more;
+        let signal = if self.features.signals && more.one_in(4) { more.of(&[6, 9, 11, 15]) } else { 0 };
+        let leaves = if self.features.leftovers && more.one_in(3) { 1 + more.ticks(10 * SECOND) } else { 0 };
+        let prolog = if self.features.prologs { self.program() } else { None };
+        let epilog = if self.features.epilogs { self.program() } else { None };
+        let is_earlier = self.features.earlier && self.more.one_in(3);
+        let version = is_earlier.then(|| self.more.small(2));
+        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog }
+    }
+
+    /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.
+    fn program(&mut self) -> Option<ProgramHabit> {
+        let more = &mut self.more;
+        let most = if more.one_in(4) { 5 * SECOND } else { SECOND / 10 };
+        Some(ProgramHabit { ticks: more.ticks(most), code: i32::from(more.one_in(4)) })
     }
 
     fn special(&mut self, kind: Kind) -> Vec<Step> {
@@ -299,7 +364,62 @@ impl Maker {
                 };
                 request(asked)
             }
+            Kind::StopShim if self.more.one_in(3) => vec![Step::StopShim { tag, on: true }],
+            Kind::StopShim => {
+                let [stop, go] = [true, false].map(|on| Step::StopShim { tag, on });
+                vec![stop, self.wait(), go]
+            }
+            Kind::SignalMain => vec![Step::SignalMain { tag, signal: self.signal() }],
+            Kind::Soon => self.soon(),
+            Kind::ShutDown => {
+                let more = &mut self.more;
+                let (patience, daemon_first) = (more.ticks(6 * SECOND), more.one_in(3));
+                vec![Step::ShutDown { patience, daemon_first, ticks: SECOND + more.ticks(60 * SECOND) }]
+            }
         }
+    }
+
+    fn signal(&mut self) -> MainSignal {
+        use MainSignal::{Continue, Kill, Stop, Terminate};
+        self.more.of(&[Stop, Stop, Continue, Terminate, Kill])
+    }
+
+    /// A job or two, and what happens while they are launched.
+    fn soon(&mut self) -> Vec<Step> {
+        let mut steps = vec![self.submit()];
+        if self.more.one_in(2) {
+            steps.push(self.submit());
+        }
+        for _ in 0..=self.more.below(3) {
+            let most = if self.more.one_in(4) { SECOND } else { 9_000 };
+            let ticks = self.more.ticks(most);
+            steps.push(Step::Soon { ticks, event: self.event() });
+        }
+        if self.more.one_in(4) {
+            steps.push(Step::Kill { after: 1 + self.more.small(40) });
+            steps.extend([self.wait(), self.away(), Step::Start]);
+        } else {
+            steps.push(self.wait());
+        }
+        steps
+    }
+
+    fn event(&mut self) -> Event {
+        let tag = if self.more.one_in(3) { self.tag() } else { self.tags };
+        let user = self.user();
+        let move_promises = self.features.moves && self.more.one_in(2);
+        let request = match self.more.below(9) {
+            0 => return Event::KillShim { tag },
+            1 => return Event::StopShim { tag, on: self.more.one_in(2) },
+            2 => return Event::SignalMain { tag, signal: self.signal() },
+            3 => Request::Hold { tag, move_promises },
+            4 => Request::Requeue { tag, move_promises },
+            5 => Request::Extend { tag, seconds: 1 + self.more.small(60) },
+            6 => Request::Pause { tag, on: self.more.one_in(2) },
+            7 => Request::Signal { tag },
+            _ => Request::Cancel { tag, array: false },
+        };
+        Event::Request { user, request }
     }
 
     /// Time passes without a daemon: often less than the jobs need, at times more.
@@ -329,6 +449,12 @@ impl Maker {
                 queue.1 = before.1;
             }
             machine.gpus = self.machine.gpus;
+        }
+        if self.machine.queues[0].0.starts_with("gang") && !self.more.one_in(4) {
+            slice(&mut machine, &mut self.more);
+        }
+        if self.features.epilogs {
+            machine.cleanup = machine.cleanup.max(3 * SECOND);
         }
         if machine.queues.len() < self.machine.queues.len() {
             machine.queues.clone_from(&self.machine.queues);

@@ -14,6 +14,8 @@ mod effects;
 
 mod site;
 
+mod daemon;
+
 mod world;
 
 mod checks;
@@ -22,5 +24,7 @@ mod shrink;
 
 pub use draw::script;
 pub use shrink::shrink;
-pub use step::{Condition, Habit, MachineSetup, Request, SECOND, Script, Step, Wish};
+pub use step::{
+    Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,
+};
 pub use world::{Failure, Outcome, run};

@@ -54,6 +54,15 @@ pub enum Step {
         /// How long it is off, in ticks.
         ticks: i64,
     },
+    /// The machine shuts down in order: its processes are asked to end, and the power goes a while later.
+    ShutDown {
+        /// How long the processes have, in ticks.
+        patience: i64,
+        /// Whether the daemon ends first.
+        daemon_first: bool,
+        /// How long it is off, in ticks.
+        ticks: i64,
+    },
     /// The wall clock is set.
     SetWall {
         /// The step, in ticks.
@@ -74,11 +83,69 @@ pub enum Step {
         /// The tag.
         tag: u32,
     },
+    /// The shims of a submission's running jobs are stopped or continue.
+    StopShim {
+        /// The tag.
+        tag: u32,
+        /// Whether they are stopped.
+        on: bool,
+    },
+    /// The main processes of a submission's jobs receive a signal from outside.
+    SignalMain {
+        /// The tag.
+        tag: u32,
+        /// The signal.
+        signal: MainSignal,
+    },
+    /// Something happens a little later, even if the daemon is in the middle of a task then.
+    Soon {
+        /// When, ticks from now.
+        ticks: i64,
+        /// What.
+        event: Event,
+    },
     /// The configuration is read again.
     Reload {
         /// The new one.
         machine: Box<MachineSetup>,
     },
+}
+
+/// What can happen in the middle of a task of the daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "each is the step of the same name")]
+pub enum Event {
+    Request { user: u32, request: Request },
+    KillShim { tag: u32 },
+    StopShim { tag: u32, on: bool },
+    SignalMain { tag: u32, signal: MainSignal },
+}
+
+impl Event {
+    /// Returns the tag of the jobs that it is about.
+    pub(crate) fn tag(&self) -> Option<u32> {
+        match self {
+            Event::Request { request, .. } => request.tag(),
+            Event::KillShim { tag } | Event::StopShim { tag, .. } | Event::SignalMain { tag, .. } => {
+                Some(*tag)
+            }
+        }
+    }
+}
+
+/// A signal to the main process of a job alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MainSignal {
+    /// `SIGSTOP`.
+    Stop,
+    /// `SIGCONT`.
+    Continue,
+    /// `SIGTERM`.
+    Terminate,
+    /// `SIGKILL`.
+    Kill,
 }
 
 /// A request of a user.
@@ -179,6 +246,31 @@ pub struct Habit {
     /// Whether it ignores the request to end.
     #[serde(default)]
     pub stubborn: bool,
+    /// The signal by which it ends instead, if it is not 0.
+    #[serde(default)]
+    pub signal: u8,
+    /// The time for which a child of it lives on, in ticks.
+    #[serde(default)]
+    pub leaves: i64,
+    /// The version of its shim, if it is an earlier one: 0 or 1.
+    #[serde(default)]
+    pub version: Option<u32>,
+    /// The prolog of its queue, if there is one.
+    #[serde(default)]
+    pub prolog: Option<ProgramHabit>,
+    /// The epilog of its queue, if there is one.
+    #[serde(default)]
+    pub epilog: Option<ProgramHabit>,
+}
+
+/// The behaviour of a prolog or an epilog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramHabit {
+    /// The time that it takes, in ticks.
+    pub ticks: i64,
+    /// Its exit code.
+    pub code: i32,
 }
 
 /// The configuration of the machine and its queues.
@@ -244,6 +336,11 @@ impl fmt::Display for Step {
             Step::Kill { after } => write!(f, "the daemon is killed after {after} more effects"),
             Step::Stall { ticks } => write!(f, "the daemon stalls for {}", Seconds(*ticks)),
             Step::Reboot { ticks } => write!(f, "the power fails for {}", Seconds(*ticks)),
+            Step::ShutDown { patience, daemon_first, ticks } => {
+                let order = if *daemon_first { "after" } else { "before" };
+                let (patience, ticks) = (Seconds(*patience), Seconds(*ticks));
+                write!(f, "the machine shuts down {order} its daemon, in {patience}, for {ticks}")
+            }
             Step::SetWall { by } => write!(f, "the wall clock is set by {}", Seconds(*by)),
             Step::Full { on: true } => write!(f, "the disk is full"),
             Step::Full { on: false } => write!(f, "the disk has room"),
@@ -251,6 +348,10 @@ impl fmt::Display for Step {
                 write!(f, "the next commit fails and is {}on disk", if *stored { "" } else { "not " })
             }
             Step::KillShim { tag } => write!(f, "the shim of #{tag} is killed"),
+            Step::StopShim { tag, on: true } => write!(f, "the shim of #{tag} is stopped"),
+            Step::StopShim { tag, on: false } => write!(f, "the shim of #{tag} continues"),
+            Step::SignalMain { tag, signal } => write!(f, "the main process of #{tag} receives {signal:?}"),
+            Step::Soon { ticks, event } => write!(f, "in {}: {event:?}", Seconds(*ticks)),
             Step::Reload { machine } => write!(f, "the configuration becomes {machine}"),
         }
     }
@@ -288,6 +389,20 @@ impl fmt::Display for Wish {
             write!(f, "; computes {}, exit {}", Seconds(habit.ticks), habit.code)?;
             if habit.stubborn {
                 write!(f, ", ignores TERM")?;
+            }
+            if habit.signal > 0 {
+                write!(f, ", dies of signal {}", habit.signal)?;
+            }
+            if habit.leaves > 0 {
+                write!(f, ", leaves a child for {}", Seconds(habit.leaves))?;
+            }
+            if let Some(version) = habit.version {
+                write!(f, ", with a shim of version {version}")?;
+            }
+            for (name, program) in [("prolog", habit.prolog), ("epilog", habit.epilog)] {
+                if let Some(ProgramHabit { ticks, code }) = program {
+                    write!(f, ", {name} of {} with exit {code}", Seconds(ticks))?;
+                }
             }
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! The world: a machine, its daemon and its users, under a virtual clock.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::task::{Context, Poll, Waker};
 
 use jiff::Timestamp;
@@ -16,18 +16,17 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
-    MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
+    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JournalError, MemoryJournal,
+    Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 
 use crate::checks::Watch;
+use crate::daemon::{BATCH, Daemon, Ended};
 use crate::effects::{Effects, Killed, panic_text};
-use crate::site::{Home, Machine, MachineClocks, Processes, Shims};
-use crate::step::{Condition, MachineSetup, Request, SECOND, Script, Step, Wish};
+use crate::site::{Beside as _, Home, Machine, MachineClocks, Shims};
+use crate::step::{Condition, Event, MachineSetup, Request, SECOND, Script, Step, Wish};
 
-/// The time that a batch takes, in ticks.
-const BATCH: i64 = 60;
 /// The time within which the daemon tries a commit again that had no room.
 const RETRY: i64 = 5 * SECOND;
 /// The most batches without a wait between them.
@@ -66,14 +65,7 @@ pub fn run(script: &Script) -> Outcome {
     let mut world = World::new(script.machine.clone());
     let failure = world.play(script);
     let World { trace, watch, batches, .. } = world;
-    Outcome { failure, trace, jobs: watch.count(), batches }
-}
-
-/// A daemon. All of it is gone when it dies.
-struct Daemon {
-    engine: Engine<Processes, MemoryJournal>,
-    shims: Shims,
-    reports: Rc<RefCell<VecDeque<Input>>>,
+    Outcome { failure, trace, jobs: watch.count(), batches: batches.get() }
 }
 
 /// The failure of a start.
@@ -106,19 +98,22 @@ pub(crate) struct World {
     pub(crate) machine: Rc<Machine>,
     /// The clock of the last daemon.
     clock: Option<BootClock<MachineClocks>>,
-    daemon: Option<Daemon>,
+    daemon: Option<Rc<Daemon>>,
     stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
+    /// The instant at which the daemon has begun.
+    begun_at: i64,
     full: bool,
     /// The batches since the daemon last waited.
     restless: u32,
     /// The jobs of each submission.
     tags: BTreeMap<u32, Vec<i64>>,
-    waiting: VecDeque<Input>,
     trace: String,
     pub(crate) watch: Watch,
-    batches: u64,
+    batches: Rc<Cell<u64>>,
+    /// The replies to requests that were made a while ago.
+    replies: Vec<Reply>,
 }
 
 /// A requester that keeps its reply.
@@ -159,13 +154,14 @@ impl World {
             daemon: None,
             stalled_until: 0,
             quiet_from: 0,
+            begun_at: 0,
             full: false,
             restless: 0,
             tags: BTreeMap::new(),
-            waiting: VecDeque::new(),
             trace: String::new(),
             watch: Watch::default(),
-            batches: 0,
+            batches: Rc::default(),
+            replies: vec![],
         }
     }
 
@@ -176,7 +172,8 @@ impl World {
         });
         let mut queues = reloaded.chain([&script.machine]).flat_map(|machine| &machine.queues);
         self.preempts = queues.clone().any(|(policy, _)| policy.starts_with("immediate"));
-        self.suspends = self.preempts || queues.any(|(policy, _)| policy == "ss");
+        self.suspends =
+            self.preempts || queues.any(|(policy, _)| policy == "ss" || policy.starts_with("gang"));
         let steps = script.steps.iter().map(Some).chain([None]);
         let mut last = None;
         if let Err(what) = self.start() {
@@ -188,6 +185,7 @@ impl World {
                 None => self.settle(),
             };
             let every = number % EVERY == EVERY - 1 || step.is_none();
+            let done = done.and_then(|()| self.take_replies());
             if let Err(what) = done.and_then(|()| self.check(every)) {
                 self.note(&format!("FAILS: {what}"));
                 last = Some(Failure { step: number + 1, what });
@@ -223,6 +221,11 @@ impl World {
         self.is_up() && !self.full && self.quiet_from <= self.now
     }
 
+    /// Returns the instant since which nothing disturbs the daemon.
+    pub(crate) fn quiet_since(&self) -> i64 {
+        self.quiet_from.max(self.stalled_until).max(self.begun_at)
+    }
+
     fn take(&mut self, step: &Step) -> Checked {
         self.note(&format!("* {step}"));
         match step {
@@ -243,12 +246,15 @@ impl World {
                 self.stalled_until = self.now + ticks;
                 self.pass(*ticks)
             }
-            Step::Reboot { ticks } => {
-                self.die("the power failed");
-                self.machine.lose_power();
-                self.machine.boot_after(*ticks);
-                self.now = self.machine.now();
-                self.start()
+            Step::Reboot { ticks } => self.reboot(*ticks),
+            Step::ShutDown { patience, daemon_first, ticks } => {
+                if *daemon_first {
+                    self.stop()?;
+                }
+                self.machine.shut_down();
+                self.pass(*patience)?;
+                self.stop()?;
+                self.reboot(*ticks)
             }
             Step::SetWall { by } => {
                 self.machine.set_wall(*by);
@@ -267,12 +273,28 @@ impl World {
                 Ok(())
             }
             Step::KillShim { tag } => {
-                let jobs = self.tags.get(tag).cloned().unwrap_or_default();
-                self.machine.kill_shims(&jobs);
+                self.machine.kill_shims(&self.jobs_of(*tag));
                 self.pass(0)
             }
+            Step::StopShim { tag, on } => {
+                self.machine.stop_shims(&self.jobs_of(*tag), *on);
+                self.pass(0)
+            }
+            Step::SignalMain { tag, signal } => {
+                self.machine.signal_main(&self.jobs_of(*tag), *signal);
+                self.pass(0)
+            }
+            Step::Soon { ticks, event } => self.soon(*ticks, event),
             Step::Reload { machine } => self.reload(machine),
         }
+    }
+
+    fn reboot(&mut self, ticks: i64) -> Checked {
+        self.die("the power failed");
+        self.machine.lose_power();
+        self.machine.boot_after(ticks);
+        self.now = self.machine.now();
+        self.start()
     }
 
     /// Lets time pass, with everything that is due in it.
@@ -302,14 +324,7 @@ impl World {
 
     /// Returns the instant at which the daemon does something.
     fn daemon_next(&self) -> Option<i64> {
-        let next = self.engine_next().into_iter().chain(self.daemon.as_ref()?.shims.next()).min();
-        next.map(|at| at.max(self.stalled_until))
-    }
-
-    fn engine_next(&self) -> Option<i64> {
-        let Daemon { engine, reports, .. } = self.daemon.as_ref()?;
-        let has_inputs = !reports.borrow().is_empty() || !self.waiting.is_empty();
-        if has_inputs { Some(self.now) } else { engine.next_wakeup().map(Time::ticks) }
+        self.daemon.as_ref()?.next().map(|at| at.max(self.stalled_until))
     }
 
     /// Runs the due steps of the daemon.
@@ -317,41 +332,24 @@ impl World {
         if self.daemon_next().is_none_or(|at| at > self.now) {
             return Ok(());
         }
-        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
-        let done = guarded(|| {
-            daemon.shims.turn();
-            Ok(daemon)
-        });
-        self.after(done)?;
-        if self.engine_next().is_some_and(|at| at <= self.now) { self.process_batch() } else { Ok(()) }
-    }
-
-    fn process_batch(&mut self) -> Checked {
-        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
-        let mut inputs: Vec<Input> = daemon.reports.borrow_mut().drain(..).collect();
-        inputs.extend(self.waiting.drain(..));
-        for input in &inputs {
-            if !matches!(input, Input::Request { .. }) {
-                let _ = writeln!(self.trace, "{:>14}   {input:?}", self.now);
-            }
-        }
-        let now = self.moment();
-        self.batches += 1;
-        self.set_now(self.now + BATCH);
-        let done = guarded(|| daemon.engine.process_batch(now, inputs).map(|()| daemon));
+        let Some(daemon) = self.daemon.clone() else { return Ok(()) };
+        let done = guarded(|| daemon.turn());
         self.after(done)
     }
 
     /// Goes on after a call of the engine, which may have killed or ended the daemon.
-    fn after(&mut self, done: Called<Result<Daemon, EngineError>>) -> Checked {
+    fn after(&mut self, done: Called<Result<(), EngineError>>) -> Checked {
         match done {
             Called::Killed => self.die("it was killed"),
             Called::Panicked(text) => return Err(format!("the daemon panics: {text}")),
-            Called::Returned(Ok(daemon)) => self.daemon = Some(daemon),
-            Called::Returned(Err(EngineError::Journal(JournalError::Failed(_)))) => {
+            Called::Returned(Ok(())) => {}
+            Called::Returned(Err(EngineError::Journal(JournalError::Failed(_))))
+            | Called::Ended(EngineError::Journal(JournalError::Failed(_))) => {
                 self.die("its journal failed");
             }
-            Called::Returned(Err(error)) => return Err(format!("the daemon ends by itself: {error}")),
+            Called::Returned(Err(error)) | Called::Ended(error) => {
+                return Err(format!("the daemon ends by itself: {error}"));
+            }
         }
         self.now = self.machine.now();
         self.write_notes();
@@ -363,13 +361,12 @@ impl World {
         self.effects.kill_after(None);
         self.daemon = None;
         self.stalled_until = 0;
-        self.waiting.clear();
     }
 
     fn stop(&mut self) -> Checked {
-        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
+        let Some(daemon) = self.daemon.take() else { return Ok(()) };
         let now = self.moment();
-        let done = guarded(|| daemon.engine.shutdown(now));
+        let done = guarded(|| daemon.engine.borrow_mut().shutdown(now));
         if let Called::Returned(Err(error)) = done
             && !matches!(error, EngineError::Journal(JournalError::Full(_) | JournalError::Failed(_)))
         {
@@ -385,12 +382,13 @@ impl World {
             return Ok(());
         }
         let (machine, mut journal, setup) = (&self.machine, self.journal.clone(), self.setup_now());
+        let batches = Rc::clone(&self.batches);
         let begun = guarded(move || {
             let clock = BootClock::of_state(&mut journal, machine.boot(), machine.clocks())
                 .map_err(StartError::from)?;
             machine.follow(clock.now().ticks());
-            let (home, reports) = (Home::new(machine, clock.clone()), Rc::default());
-            let (processes, shims) = Shims::new(home.clone(), Rc::clone(&reports));
+            let (home, inputs) = (Home::new(machine, clock.clone()), Rc::default());
+            let (processes, shims) = Shims::new(home.clone(), Rc::clone(&inputs));
             let options = StartOptions {
                 setup,
                 info: DaemonInfo { runs_as_users: true, ..DaemonInfo::default() },
@@ -400,14 +398,20 @@ impl World {
             let wait = async |_: &EngineError| Err(StartFailed::NoRoom);
             let started = pin!(start(&home, journal, processes, options, wait));
             match started.poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(engine) => Ok((Daemon { engine: engine?, shims, reports }, clock)),
+                Poll::Ready(engine) => {
+                    let (engine, machine) = (RefCell::new(engine?), Rc::clone(machine));
+                    Ok(Daemon { engine, shims, inputs, clock, machine, batches })
+                }
                 Poll::Pending => Err(StartFailed::NoRoom),
             }
         });
         let begun = match begun {
-            Called::Returned(Ok((daemon, clock))) => {
-                self.clock = Some(clock);
-                Called::Returned(Ok(daemon))
+            Called::Returned(Ok(daemon)) => {
+                let daemon = Rc::new(daemon);
+                self.machine.set_daemon(&daemon);
+                self.clock = Some(daemon.clock.clone());
+                self.daemon = Some(daemon);
+                Called::Returned(Ok(()))
             }
             Called::Returned(Err(StartFailed::NoRoom)) => {
                 self.die("there is no room");
@@ -420,22 +424,24 @@ impl World {
                 return Err(format!("no daemon starts: {error}"));
             }
             Called::Killed => Called::Killed,
+            Called::Ended(error) => Called::Ended(error),
             Called::Panicked(text) => Called::Panicked(text),
         };
         self.set_now(self.machine.now() + BATCH);
+        self.begun_at = self.now;
         self.after(begun)
     }
 
     fn reload(&mut self, machine: &MachineSetup) -> Checked {
         let setup = World::setup(machine);
         let now = self.moment();
-        let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
+        let Some(daemon) = self.daemon.clone() else { return Ok(()) };
         let mut refused = None;
-        let done = guarded(|| match daemon.engine.reconfigure(now, setup) {
-            Ok(()) => Ok(daemon),
+        let done = guarded(|| match daemon.engine.borrow_mut().reconfigure(now, setup) {
+            Ok(()) => Ok(()),
             Err(RequestError::Refused(problem)) => {
                 refused = Some(problem.message);
-                Ok(daemon)
+                Ok(())
             }
             Err(RequestError::Fatal(error)) => Err(error),
         });
@@ -461,6 +467,42 @@ impl World {
             }
             Ok(other) => return Err(format!("a submission is answered by {other:?}")),
             Err(problem) => self.refused(&problem)?,
+        }
+        Ok(())
+    }
+
+    /// Lets something happen after some ticks, even if the daemon is in the middle of a task then.
+    fn soon(&mut self, ticks: i64, event: &Event) -> Checked {
+        let jobs = event.tag().map(|tag| self.jobs_of(tag)).unwrap_or_default();
+        match *event {
+            Event::Request { user, ref request } => {
+                let Some(question) = self.question(request) else { return Ok(()) };
+                let Some((input, reply)) = self.input(user, question) else { return Ok(()) };
+                let Some(daemon) = &self.daemon else { return Ok(()) };
+                self.watch.asked(&self.tags, user, request);
+                let inputs = Rc::clone(&daemon.inputs);
+                self.machine.after(ticks, move |_| inputs.borrow_mut().push_back(input));
+                self.replies.push(reply);
+            }
+            Event::KillShim { .. } => self.machine.after(ticks, move |machine| machine.kill_shims(&jobs)),
+            Event::StopShim { on, .. } => {
+                self.machine.after(ticks, move |machine| machine.stop_shims(&jobs, on));
+            }
+            Event::SignalMain { signal, .. } => {
+                self.machine.after(ticks, move |machine| machine.signal_main(&jobs, signal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the replies to requests that were made a while ago.
+    fn take_replies(&mut self) -> Checked {
+        for reply in std::mem::take(&mut self.replies) {
+            match reply.try_recv() {
+                Ok(Err(problem)) => self.refused(&problem)?,
+                Err(TryRecvError::Empty) => self.replies.push(reply),
+                Ok(Ok(_)) | Err(TryRecvError::Disconnected) => {}
+            }
         }
         Ok(())
     }
@@ -495,6 +537,13 @@ impl World {
     }
 
     fn post(&mut self, user: u32, question: DaemonRequest) -> Option<Reply> {
+        let (input, reply) = self.input(user, question)?;
+        self.daemon.as_ref()?.inputs.borrow_mut().push_back(input);
+        Some(reply)
+    }
+
+    /// Returns the input that a request is to the daemon, if it answers.
+    fn input(&mut self, user: u32, question: DaemonRequest) -> Option<(Input, Reply)> {
         if !self.is_up() {
             self.note("  no daemon answers");
             return None;
@@ -506,8 +555,12 @@ impl World {
             user => Caller { account: Some(account.into()), ..Caller::new(user) },
         };
         let requester = Box::new(Kept(sender, self.effects.clone()));
-        self.waiting.push_back(Input::Request { caller, request: Box::new(question), requester });
-        Some(reply)
+        let input = Input::Request { caller, request: Box::new(question), requester };
+        Some((input, reply))
+    }
+
+    fn jobs_of(&self, tag: u32) -> Vec<i64> {
+        self.tags.get(&tag).cloned().unwrap_or_default()
     }
 
     fn job_of(&self, tag: u32) -> Option<i64> {
@@ -609,7 +662,7 @@ impl World {
     }
 
     pub(crate) fn latest(&self) -> Option<std::sync::Arc<miserly_engine::Snapshot>> {
-        Some(self.daemon.as_ref()?.engine.snapshots().latest())
+        Some(self.daemon.as_ref()?.engine.borrow().snapshots().latest())
     }
 
     fn setup(machine: &MachineSetup) -> Setup {
@@ -688,6 +741,8 @@ enum Called<T> {
     Returned(T),
     /// The daemon was killed in it.
     Killed,
+    /// The daemon ended beside one of its tasks.
+    Ended(EngineError),
     /// It panicked.
     Panicked(String),
 }
@@ -697,6 +752,9 @@ fn guarded<T>(call: impl FnOnce() -> T) -> Called<T> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(value) => Called::Returned(value),
         Err(payload) if payload.is::<Killed>() => Called::Killed,
-        Err(payload) => Called::Panicked(panic_text(&*payload)),
+        Err(payload) => match payload.downcast::<Ended>() {
+            Ok(ended) => Called::Ended(ended.0),
+            Err(payload) => Called::Panicked(panic_text(&*payload)),
+        },
     }
 }

@@ -12,7 +12,7 @@ use miserly_attempt::files::{Flush, LOCK};
 use miserly_attempt::retire::Remains;
 use miserly_engine::Attempt;
 
-use super::{Machine, Place};
+use super::{Machine, Place, earlier};
 
 /// A file.
 #[derive(Clone, Debug)]
@@ -85,10 +85,14 @@ pub(super) struct OpenFolder {
     path: PathBuf,
 }
 
-/// The lock of an attempt.
-pub(super) struct Lock(Rc<Place>);
+/// The lock of an attempt. It is free when no clone is left.
+#[derive(Clone)]
+#[expect(dead_code, reason = "its end is its effect")]
+pub(super) struct Lock(Rc<Held>);
 
-impl Drop for Lock {
+struct Held(Rc<Place>);
+
+impl Drop for Held {
     fn drop(&mut self) {
         self.0.is_locked.set(false);
     }
@@ -158,12 +162,15 @@ impl Files for OpenFolder {
     }
 
     fn store(&self, name: &str, temporary: &str, content: &[u8], flush: Flush) -> io::Result<()> {
+        let is_earlier = self.user == User::Shim && self.place.habit.get().version.is_some();
+        let content: Rc<[u8]> =
+            if is_earlier { earlier::record(name, content).into() } else { content.into() };
         self.change(|names| {
             let has_room = names.get(temporary).is_some_and(|file| file.has_room);
             if !has_room {
                 self.full_error()?;
             }
-            let file = File { content: content.into(), is_flushed: flush != Flush::Nothing, has_room };
+            let file = File { content, is_flushed: flush != Flush::Nothing, has_room };
             names.insert(temporary.to_owned(), file);
             Ok(())
         })?;
@@ -219,7 +226,7 @@ impl Files for OpenFolder {
     fn take_lock(&self) -> io::Result<Option<Lock>> {
         self.make_lock()?;
         self.effect();
-        Ok((!self.place.is_locked.replace(true)).then(|| Lock(Rc::clone(&self.place))))
+        Ok((!self.place.is_locked.replace(true)).then(|| Lock(Rc::new(Held(Rc::clone(&self.place))))))
     }
 
     fn is_removed(&self) -> bool {

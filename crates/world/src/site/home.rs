@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::files::{END, SPEC, STARTED};
+use miserly_attempt::files::{SPEC, STARTED};
 use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
     AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, DaemonHost, Files, FoundAttempt,
-    Identity, KillResult, LaunchError, OutputFile, ProgramKind, RecordError, ReplyMessage, ResourceLimits,
-    ShimCommand, StartRecord, StoredInstant, find, launch,
+    Identity, KillResult, LaunchError, OutputFile, ProgramKind, QueuePrograms, RecordError, ReplyMessage,
+    ResourceLimits, ShimCommand, StartRecord, StoredInstant, find, launch,
 };
 use miserly_core::draw;
 use miserly_engine::{Attempt, Usage};
@@ -19,8 +19,10 @@ use miserly_executor::{AttemptId, FindFailure, LaunchFailure, LaunchRequest};
 use miserly_launcher::{BootClock, CrashPoint, Found, Host, ShimHandle, Started};
 
 use super::disk::{OpenFolder, User, path};
+use super::programs::programs;
 use super::wire::{End, Inbox};
 use super::{Machine, MachineClocks, Place, ticks};
+use crate::step::Habit;
 
 /// The least time that it takes to start a shim.
 const SPAWN: i64 = 1_500;
@@ -38,7 +40,7 @@ impl Home {
     }
 
     fn task(&self, attempt: Attempt) -> TaskHost {
-        TaskHost { machine: Rc::clone(&self.machine), attempt }
+        TaskHost { machine: Rc::clone(&self.machine), attempt, habit: Habit::default(), gpus: vec![] }
     }
 
     fn open(&self, attempt: Attempt) -> Option<OpenFolder> {
@@ -102,7 +104,11 @@ impl Host for Home {
     fn launch(&self, request: LaunchRequest) -> Result<Shim, LaunchFailure> {
         let AttemptId { job, nth } = request.attempt;
         let attempt = Attempt { job, nth };
-        let shim = launch(&mut self.task(attempt), &spec(request))?;
+        let tag = request.submission.command.last().and_then(|tag| tag.parse().ok());
+        let habit = self.machine.habit(attempt, tag);
+        let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
+        let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
+        let shim = launch(&mut task, &spec(request, programs))?;
         Ok(self.shim(attempt, shim))
     }
 
@@ -165,7 +171,7 @@ impl Host for Home {
 }
 
 /// Returns the specification of an attempt.
-fn spec(request: LaunchRequest) -> AttemptSpec {
+fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> AttemptSpec {
     AttemptSpec {
         job: request.attempt.job.unsigned_abs(),
         attempt: request.attempt.nth,
@@ -187,7 +193,7 @@ fn spec(request: LaunchRequest) -> AttemptSpec {
         cgroup: None,
         user: None,
         private_folders: None,
-        queue_programs: None,
+        queue_programs,
     }
 }
 
@@ -195,6 +201,10 @@ fn spec(request: LaunchRequest) -> AttemptSpec {
 struct TaskHost {
     machine: Rc<Machine>,
     attempt: Attempt,
+    /// The habit of an attempt that is launched.
+    habit: Habit,
+    /// Its GPUs.
+    gpus: Vec<u32>,
 }
 
 impl TaskHost {
@@ -244,6 +254,8 @@ impl DaemonHost for TaskHost {
             return Err(failed(io::ErrorKind::AlreadyExists.into()));
         }
         let place = Rc::new(Place::new(self.attempt));
+        place.habit.set(self.habit);
+        place.gpus.replace(self.gpus.clone());
         place.folder.replace(Some(<_>::default()));
         self.machine.places.borrow_mut().insert(self.attempt, Rc::clone(&place));
         self.machine.effects.pass();
@@ -286,7 +298,8 @@ impl DaemonHost for TaskHost {
         _until: BootTime,
     ) -> io::Result<KillResult> {
         self.machine.effects.pass();
-        Ok(KillResult::All(files.place().kill_main().into_iter().collect()))
+        files.place().kill_runner();
+        Ok(KillResult::All(files.place().kill_main(self.machine.now())))
     }
 }
 
@@ -376,6 +389,6 @@ impl ShimHandle for Shim {
     }
 
     fn end(&self) -> Option<AttemptEnd> {
-        self.read(END)
+        OpenFolder::new(&self.machine, &self.connected.process, User::Daemon).read_end().ok()?
     }
 }

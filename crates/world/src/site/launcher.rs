@@ -1,6 +1,6 @@
 //! The launcher of one daemon: its loop, its tasks and its turns of slots, on one thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::rc::Rc;
@@ -10,8 +10,8 @@ use miserly_api::model::{Problem, Submission};
 use miserly_core::{Span, draw};
 use miserly_engine::{Action, Attempt, Input, Launcher, SlotSchedule};
 use miserly_launcher::{
-    AttemptMessage, Begin, LoopMessage, PendingLaunch, Readiness, Rotation, STOP_PATIENCE, ShimLoop, Site,
-    Supervisor, Task, check, duration, run_launch, run_task,
+    AttemptMessage, Begin, LAUNCHERS, LoopMessage, PendingLaunch, Readiness, Rotation, STOP_PATIENCE,
+    ShimLoop, Site, Supervisor, Task, check, duration, run_launch, run_task,
 };
 
 use super::home::{Home, Shim, ShimExit};
@@ -101,6 +101,19 @@ impl Supervisor<Shim> for Processes {
 enum Work {
     Launch(PendingLaunch),
     Other(Task),
+}
+
+/// The threads of the pools of tasks.
+const THREADS: [usize; 2] = [LAUNCHERS, 2];
+
+impl Work {
+    /// Returns the number of the pool that does it.
+    fn pool(&self) -> usize {
+        match self {
+            Work::Launch(_) => 0,
+            Work::Other(_) => 1,
+        }
+    }
 }
 
 /// The surroundings of the loop.
@@ -201,9 +214,11 @@ struct Rotator {
 
 /// The launcher of a daemon beside its engine: the loop that supervises all attempts, and its tasks.
 pub(crate) struct Shims {
-    supervision: ShimLoop<Surroundings>,
+    supervision: RefCell<ShimLoop<Surroundings>>,
     orders: Rc<RefCell<Orders>>,
-    rotators: BTreeMap<String, Rotator>,
+    rotators: RefCell<BTreeMap<String, Rotator>>,
+    /// The tasks under way, by the pool of their threads.
+    under_way: [Cell<usize>; 2],
 }
 
 impl Shims {
@@ -212,54 +227,78 @@ impl Shims {
         let orders = Rc::<RefCell<Orders>>::default();
         let (tasks, exits, connections) = <_>::default();
         let site = Surroundings { home: home.clone(), tasks, reports, exits, connections };
-        let shims =
-            Shims { supervision: ShimLoop::new(site), orders: Rc::clone(&orders), rotators: BTreeMap::new() };
+        let shims = Shims {
+            supervision: RefCell::new(ShimLoop::new(site)),
+            orders: Rc::clone(&orders),
+            rotators: RefCell::default(),
+            under_way: <_>::default(),
+        };
         (Processes { home, orders, fresh: BTreeSet::new() }, shims)
     }
 
     /// Returns the next instant at which it has something to do.
     pub(crate) fn next(&self) -> Option<i64> {
-        let site = self.supervision.site();
+        let supervision = self.supervision.borrow();
+        let site = supervision.site();
         let machine = &site.home.machine;
         let orders = self.orders.borrow();
         let is_due = !orders.messages.is_empty() || !orders.turns.is_empty() || !site.ready().is_empty();
         let of_boot = |at: i64| at.saturating_add(machine.boot_at.get());
-        let rotation = self.rotators.values().filter_map(|rotator| match &rotator.switch {
+        let rotators = self.rotators.borrow();
+        let rotation = rotators.values().filter_map(|rotator| match &rotator.switch {
             Some((_, stopped, until)) => Some(if has_stopped(stopped) { machine.now() } else { *until }),
             None => rotator.rotation.ends().map(|at| of_boot(at.0)),
         });
-        let task = site.tasks.borrow().front().map(|(at, ..)| *at);
-        let turn = self.supervision.next().map(|at| of_boot(at.0));
+        let tasks = site.tasks.borrow();
+        let task = tasks.iter().find(|(.., work)| self.has_thread(work)).map(|(at, ..)| *at);
+        let turn = supervision.next().map(|at| of_boot(at.0));
         is_due.then(|| machine.now()).into_iter().chain(task).chain(turn).chain(rotation).min()
     }
 
-    /// Runs the due steps.
-    pub(crate) fn turn(&mut self) {
-        let machine = Rc::clone(&self.supervision.site().home.machine);
+    /// Runs the due steps of the loop, and then one task. While a task waits, this is called again: the loop goes on, and other
+    /// tasks begin. A task that began later ends earlier.
+    pub(crate) fn turn(&self) {
         self.rotate();
-        let messages = std::mem::take(&mut self.orders.borrow_mut().messages);
-        for message in messages {
-            self.supervision.handle(message);
-        }
-        for ready in self.supervision.site().ready() {
-            self.supervision.ready(ready);
-        }
-        self.supervision.advance();
-        let task = {
-            let mut tasks = self.supervision.site().tasks.borrow_mut();
-            let is_due = tasks.front().is_some_and(|(at, ..)| *at <= machine.now());
-            if is_due { tasks.pop_front() } else { None }
+        self.turn_loop();
+        let Some((attempt, work)) = self.take_task() else { return };
+        let home = self.supervision.borrow().site().home.clone();
+        let under_way = &self.under_way[work.pool()];
+        under_way.update(|count| count + 1);
+        let result = match work {
+            Work::Launch(pending) => Some(run_launch(&home, attempt, pending)),
+            Work::Other(task) => run_task(&home, attempt, task),
         };
-        if let Some((_, attempt, work)) = task {
-            let host = &self.supervision.site().home;
-            let result = match work {
-                Work::Launch(pending) => Some(run_launch(host, attempt, pending)),
-                Work::Other(task) => run_task(host, attempt, task),
-            };
-            if let Some(result) = result {
-                self.orders.borrow_mut().messages.push_back(Message::Finished(attempt, result));
-            }
+        under_way.update(|count| count - 1);
+        if let Some(result) = result {
+            self.orders.borrow_mut().messages.push_back(Message::Finished(attempt, result));
         }
+    }
+
+    fn turn_loop(&self) {
+        let messages = std::mem::take(&mut self.orders.borrow_mut().messages);
+        let mut supervision = self.supervision.borrow_mut();
+        for message in messages {
+            supervision.handle(message);
+        }
+        for ready in supervision.site().ready() {
+            supervision.ready(ready);
+        }
+        supervision.advance();
+    }
+
+    /// Returns whether a thread is free for a task.
+    fn has_thread(&self, work: &Work) -> bool {
+        self.under_way[work.pool()].get() < THREADS[work.pool()]
+    }
+
+    /// Takes the next task that is due, if a thread is free for it.
+    fn take_task(&self) -> Option<(Attempt, Work)> {
+        let supervision = self.supervision.borrow();
+        let site = supervision.site();
+        let mut tasks = site.tasks.borrow_mut();
+        let now = site.home.machine.now();
+        let place = tasks.iter().position(|(at, _, work)| *at <= now && self.has_thread(work))?;
+        tasks.remove(place).map(|(_, attempt, work)| (attempt, work))
     }
 
     fn send_turn(&self, attempt: Attempt, message: AttemptMessage) {
@@ -267,25 +306,24 @@ impl Shims {
     }
 
     /// Switches between slots.
-    fn rotate(&mut self) {
+    fn rotate(&self) {
         let turns = std::mem::take(&mut self.orders.borrow_mut().turns);
+        let mut rotators = self.rotators.borrow_mut();
         for (queue, turns) in turns {
             match turns {
-                Some(turns) => self.rotators.entry(queue).or_default().updates.push_back(turns),
-                None => drop(self.rotators.remove(&queue)),
+                Some(turns) => rotators.entry(queue).or_default().updates.push_back(turns),
+                None => drop(rotators.remove(&queue)),
             }
         }
-        let mut rotators = std::mem::take(&mut self.rotators);
         for rotator in rotators.values_mut() {
             while self.rotate_one(rotator) {}
         }
-        self.rotators = rotators;
     }
 
     /// Takes one step of a rotator. Returns whether it took one.
     fn rotate_one(&self, rotator: &mut Rotator) -> bool {
-        let home = &self.supervision.site().home;
-        let (now, boot_now) = (home.machine.now(), home.machine.boot_time());
+        let machine = Rc::clone(&self.supervision.borrow().site().home.machine);
+        let (now, boot_now) = (machine.now(), machine.boot_time());
         let is_over =
             |(_, stopped, until): &mut (_, Receiver<()>, i64)| has_stopped(stopped) || *until <= now;
         if let Some((resume, ..)) = rotator.switch.take_if(is_over) {

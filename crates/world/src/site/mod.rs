@@ -1,8 +1,12 @@
 //! The machine of attempts: its clocks, its disk, the shims and the processes of jobs. All of them outlive the daemon.
 
+mod earlier;
+
 mod wire;
 
 mod disk;
+
+mod child;
 
 mod processes;
 
@@ -11,6 +15,14 @@ mod shim;
 mod home;
 
 mod launcher;
+
+mod windows;
+
+mod faults;
+
+mod later;
+
+mod programs;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,10 +39,14 @@ use miserly_engine::Attempt;
 use miserly_launcher::Clocks;
 
 pub(crate) use self::home::Home;
+pub(crate) use self::later::Beside;
 pub(crate) use self::launcher::{NoLauncher, Processes, Shims};
+pub(crate) use self::windows::Window;
 
 use self::disk::Folder;
+use self::later::Later;
 use self::processes::Main;
+use self::programs::Runner;
 use self::shim::ShimHost;
 use self::wire::End;
 use crate::effects::{Effects, Killed};
@@ -38,8 +54,6 @@ use crate::step::{Habit, SECOND};
 
 /// The wall time at which a world begins, seconds since 1970.
 const BEGIN: i64 = 1_000_000_000;
-/// The effects of a shim within which a request to kill it is carried out.
-const SHIM_EFFECTS: u64 = 24;
 /// The most steps of processes at one instant.
 const RESTLESS: u32 = 10_000;
 
@@ -71,6 +85,9 @@ pub(crate) struct Machine {
     broken: RefCell<Vec<String>>,
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
+    later: Later,
+    /// The programs that have begun, with whether they are epilogs.
+    programs: RefCell<BTreeSet<(Attempt, bool)>>,
 }
 
 /// An attempt: its folder, its shim and its main process.
@@ -89,7 +106,19 @@ struct Place {
     listener: RefCell<Option<VecDeque<End>>>,
     main: RefCell<Option<Main>>,
     has_child_event: Cell<bool>,
+    /// Whether its shim has been told that the machine shuts down.
+    shuts_down: Cell<bool>,
+    /// The process that runs the prolog or the epilog.
+    runner: RefCell<Option<Runner>>,
+    habit: Cell<Habit>,
+    gpus: RefCell<Vec<u32>>,
+    /// The time limits of prolog and epilog.
+    program_limits: Cell<[Duration; 2]>,
     cpus: RefCell<Vec<u32>>,
+    /// The instant since which it has them in its window.
+    placed_at: Cell<i64>,
+    /// Whether its running time is limited, because it takes turns with others.
+    takes_turns: Cell<bool>,
     is_idle: Cell<bool>,
 }
 
@@ -115,21 +144,23 @@ impl Place {
         }
     }
 
-    /// Kills the main process. Returns its number if it lived.
-    fn kill_main(&self) -> Option<u32> {
-        let killed = self.main.borrow_mut().as_mut().and_then(Main::kill);
-        self.has_child_event.set(self.has_child_event.get() || killed.is_some());
+    /// Kills the processes of the job. Returns the numbers of those that lived.
+    fn kill_main(&self, now: i64) -> Vec<u32> {
+        let killed = self.main.borrow_mut().as_mut().map(|main| main.kill(now)).unwrap_or_default();
+        self.has_child_event.set(self.has_child_event.get() || !killed.is_empty());
         killed
     }
 
     fn lives(&self) -> bool {
-        self.main.borrow().as_ref().is_some_and(Main::lives)
+        self.main.borrow().as_ref().is_some_and(Main::has_process)
+            || self.with_runner(|runner| runner.lives())
     }
 
     /// Returns the instant at which one of its processes has something to do.
     fn next(&self, now: i64, boot_at: i64) -> Option<i64> {
         let main = self.main.borrow().as_ref().and_then(|main| main.next(now));
-        main.into_iter().chain(self.shim_next(now, boot_at)).min()
+        let runner = self.runner.borrow().as_ref().and_then(|runner| runner.next(now));
+        main.into_iter().chain(runner).chain(self.shim_next(now, boot_at)).min()
     }
 }
 
@@ -209,7 +240,7 @@ impl Machine {
         self.broken.borrow_mut().push(what);
     }
 
-    fn note(&self, what: String) {
+    pub(crate) fn note(&self, what: String) {
         self.notes.borrow_mut().push((self.now(), what));
     }
 
@@ -244,22 +275,15 @@ impl Machine {
         self.begun.borrow().get(&attempt).copied()
     }
 
-    /// Returns the attempts that run in their windows, with their processors.
-    pub(crate) fn windows(&self) -> Vec<(Attempt, Vec<u32>)> {
-        let places = self.places.borrow();
-        let in_window = places.values().filter(|place| {
-            let runs = place.main.borrow().as_ref().is_some_and(Main::uses_processors);
-            runs && !place.is_idle.get()
-        });
-        in_window.map(|place| (place.attempt, place.cpus.borrow().clone())).collect()
-    }
-
     fn begin_command(&self, place: &Place) {
         let attempt = place.attempt;
         self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
-        if self.begun.borrow_mut().insert(attempt, self.now()).is_some() {
+        // A prolog is a part of the window.
+        let begun = self.now() - place.habit.get().prolog.map_or(0, |prolog| prolog.ticks);
+        if self.begun.borrow_mut().insert(attempt, begun).is_some() {
             self.broken(format!("the command of attempt {}.{} runs twice", attempt.job, attempt.nth));
         }
+        self.check_prolog(place);
         let places = self.places.borrow();
         let mut others =
             places.values().filter(|other| other.attempt.job == attempt.job && other.attempt != attempt);
@@ -305,16 +329,18 @@ impl Machine {
     pub(crate) fn next(&self) -> Option<i64> {
         let (now, boot_at) = (self.now(), self.boot_at.get());
         let next = self.places.borrow().values().filter_map(|place| place.next(now, boot_at)).min();
-        next.map(|next| next.max(now))
+        next.into_iter().chain(self.later.next()).min().map(|next| next.max(now))
     }
 
     /// Runs the due steps of all processes.
     pub(crate) fn advance(&self) {
         let (now, boot_at) = (self.now(), self.boot_at.get());
+        self.run_later();
         let due = |place: &&Rc<Place>| place.next(now, boot_at).is_some_and(|at| at <= now);
         let due: Vec<_> = self.places.borrow().values().filter(due).cloned().collect();
         for place in due {
             self.advance_main(&place);
+            self.advance_runner(&place);
             if place.shim_next(now, boot_at).is_some_and(|at| at <= now) {
                 self.step_shim(&place);
             }
@@ -325,17 +351,23 @@ impl Machine {
         }
     }
 
-    /// Lets processes run until an instant, or until something is done.
+    /// Lets processes run until an instant, or until something is done. The daemon goes on, too: one of its threads waits here.
     fn run_until(&self, until: i64, is_done: impl Fn() -> bool) {
         let mut steps = 0;
         while !is_done() {
-            let Some(next) = self.next().filter(|next| *next <= until) else { return self.set_now(until) };
+            let daemon = self.later.daemon();
+            let next = self.next().into_iter().chain(daemon.as_ref().and_then(|daemon| daemon.next())).min();
+            let next = next.map(|next| next.max(self.now()));
+            let Some(next) = next.filter(|next| *next <= until) else { return self.set_now(until) };
             steps = if next > self.now() { 0 } else { steps + 1 };
             if steps > RESTLESS {
                 return self.broken("a process never rests".into());
             }
             self.set_now(next);
             self.advance();
+            if let Some(daemon) = daemon {
+                daemon.turn();
+            }
         }
     }
 
@@ -344,32 +376,13 @@ impl Machine {
         self.run_until(self.now().saturating_add(length), || false);
     }
 
-    /// Kills the shims of some jobs: at once, or at a later effect, by a draw.
-    pub(crate) fn kill_shims(&self, jobs: &[i64]) {
-        for place in self.places_of(jobs) {
-            let Some(pid) = place.shim_pid.get() else { continue };
-            let left = draw(pid.into(), self.now(), 1) % SHIM_EFFECTS;
-            if left < SHIM_EFFECTS / 2 {
-                self.kill_shim_now(&place);
-            } else {
-                place.kill_in.set(u32::try_from(left - SHIM_EFFECTS / 2).ok());
-            }
-        }
-    }
-
-    /// Takes back all requests to kill a shim later.
-    pub(crate) fn calm(&self) {
-        for place in self.places.borrow().values() {
-            place.kill_in.set(None);
-        }
-    }
-
     /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.
     pub(crate) fn lose_power(&self) {
         let mut folders = self.removed.take();
         for (attempt, place) in self.places.take() {
             drop(place.shim.take());
             drop(place.main.take());
+            drop(place.runner.take());
             drop(place.listener.take());
             if let Some(folder) = place.folder.take() {
                 folders.insert(attempt, folder);

@@ -6,26 +6,34 @@ use miserly_attempt::shim::{SetupMessage, Signal};
 use miserly_attempt::{Connection, Exit};
 use miserly_core::draw;
 
+use super::child::Child;
 use super::wire::End;
 use super::{Machine, Place};
 use crate::step::Habit;
 
 /// The time from a request to end to the exit of a process that obeys.
-const EXIT: i64 = 3_000;
+pub(super) const EXIT: i64 = 3_000;
 
 /// The main process.
 #[derive(Debug)]
 pub(super) struct Main {
     pub(super) pid: u32,
+    child_pid: u32,
     stage: Stage,
     habit: Habit,
     is_stopped: bool,
+    /// The instant since which it is stopped, or since which it is not.
+    since: i64,
     /// Whether a request to end waits until it continues.
     has_term: bool,
     /// The instant at which it exits after a request.
     exits_at: Option<i64>,
     /// Whether it was stopped when it was asked to end. It then ends on processors that others have.
     lingers: bool,
+    /// A child that has outlived it.
+    child: Option<Child>,
+    /// The children that have exited, to be reaped.
+    zombies: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -46,21 +54,30 @@ enum Stage {
 }
 
 impl Main {
-    pub(super) fn new(place: &Place, habit: Habit, pid: u32, shim: End, now: i64) -> Main {
+    pub(super) fn new(place: &Place, habit: Habit, [pid, child_pid]: [u32; 2], shim: End, now: i64) -> Main {
         let latency = draw(7, place.attempt.job, place.attempt.nth.into()) % 8_000;
         let here_at = Some(now + 2_000 + latency.cast_signed());
         Main {
             pid,
+            child_pid,
             stage: Stage::Preparing { shim, here_at },
             habit,
             is_stopped: false,
+            since: now,
             has_term: false,
             exits_at: None,
             lingers: false,
+            child: None,
+            zombies: vec![],
         }
     }
 
-    /// Returns whether the process exists.
+    /// Returns whether a process of the job exists.
+    pub(super) fn has_process(&self) -> bool {
+        self.lives() || self.child.is_some()
+    }
+
+    /// Returns whether the main process exists.
     pub(super) fn lives(&self) -> bool {
         matches!(self.stage, Stage::Preparing { .. } | Stage::Command { .. })
     }
@@ -70,17 +87,50 @@ impl Main {
         matches!(self.stage, Stage::Command { .. })
     }
 
-    pub(super) fn is_running(&self) -> bool {
+    fn is_running(&self) -> bool {
         self.lives() && !self.is_stopped
+    }
+
+    /// Returns whether it waits for the permission to become the command.
+    pub(super) fn is_preparing(&self) -> bool {
+        matches!(self.stage, Stage::Preparing { .. })
+    }
+
+    /// Returns the processes that are not stopped.
+    pub(super) fn running(&self) -> Vec<u32> {
+        let main = self.is_running().then_some(self.pid);
+        let child = self.child.as_ref().filter(|child| child.is_running()).map(|child| child.pid);
+        main.into_iter().chain(child).collect()
     }
 
     /// Returns whether it uses processors to which it has a right.
     pub(super) fn uses_processors(&self) -> bool {
-        self.is_command() && !self.is_stopped && !self.lingers
+        let child = self.child.as_ref().is_some_and(Child::is_running);
+        ((self.is_command() && !self.is_stopped) || child) && !self.lingers
+    }
+
+    /// Returns the instant since which it is stopped.
+    pub(super) fn stopped_since(&self) -> Option<i64> {
+        (self.lives() && self.is_stopped).then_some(self.since)
+    }
+
+    /// Returns the instant since which it runs.
+    pub(super) fn running_since(&self) -> i64 {
+        self.since
+    }
+
+    /// Returns whether it was asked to end.
+    pub(super) fn is_ending(&self) -> bool {
+        self.has_term
     }
 
     /// Returns the instant at which it does something.
     pub(super) fn next(&self, now: i64) -> Option<i64> {
+        let child = self.child.as_ref().and_then(Child::next);
+        self.next_of_main(now).into_iter().chain(child).min()
+    }
+
+    fn next_of_main(&self, now: i64) -> Option<i64> {
         if self.is_stopped {
             return None;
         }
@@ -96,17 +146,21 @@ impl Main {
 
     /// Takes the steps that are due. Returns whether the command begins.
     fn advance(&mut self, now: i64) -> bool {
+        if let Some(child) = self.child.take_if(|child| child.next().is_some_and(|at| at <= now)) {
+            self.zombies.push(child.pid);
+        }
         if self.is_stopped {
             return false;
         }
         if self.lives() && self.exits_at.is_some_and(|at| at <= now) {
-            self.exit(Exit::Signal { signal: 15, core: false });
+            self.exit(Exit::Signal { signal: 15, core: false }, now);
             return false;
         }
         match &mut self.stage {
             Stage::Preparing { shim, here_at } => match shim.receive_line() {
                 Ok(Some(_)) => {
                     self.stage = Stage::Command { since: now, left: self.habit.ticks };
+                    self.since = now;
                     return true;
                 }
                 Ok(None) => {
@@ -115,16 +169,38 @@ impl Main {
                         let _ = shim.send(&SetupMessage::Here);
                     }
                 }
-                Err(_) => self.exit(Exit::Code(1)),
+                Err(_) => self.exit(Exit::Code(1), now),
             },
-            Stage::Command { since, left } if *since + *left <= now => self.exit(Exit::Code(self.habit.code)),
+            Stage::Command { since, left } if *since + *left <= now => {
+                let exit = match self.habit.signal {
+                    0 => Exit::Code(self.habit.code),
+                    signal => Exit::Signal { signal: signal.into(), core: false },
+                };
+                self.exit(exit, now);
+            }
             _ => {}
         }
         false
     }
 
-    fn exit(&mut self, exit: Exit) {
+    /// Exits. A child of the command lives on.
+    fn exit(&mut self, exit: Exit, now: i64) {
+        if self.is_command() && self.habit.leaves > 0 {
+            let mut child = Child::new(self.child_pid, now + self.habit.leaves, self.habit.stubborn);
+            if self.is_stopped {
+                child.signal(Signal::Stop, now);
+            }
+            self.child = Some(child);
+        }
         self.stage = Stage::Exited(exit);
+    }
+
+    /// Receives a signal, with its children.
+    pub(super) fn signal_all(&mut self, signal: Signal, now: i64) {
+        if let Some(child) = &mut self.child {
+            child.signal(signal, now);
+        }
+        self.signal(signal, now);
     }
 
     /// Receives a signal.
@@ -138,10 +214,10 @@ impl Main {
                 if let Stage::Command { since, left } = &mut self.stage {
                     *left = (*left - (now - *since)).max(0);
                 }
-                self.is_stopped = true;
+                (self.is_stopped, self.since) = (true, now);
             }
             Signal::Continue if self.is_stopped => {
-                self.is_stopped = false;
+                (self.is_stopped, self.since) = (false, now);
                 if let Stage::Command { since, .. } = &mut self.stage {
                     *since = now;
                 }
@@ -154,17 +230,29 @@ impl Main {
         }
     }
 
-    /// Returns the number of the process if it was killed.
-    pub(super) fn kill(&mut self) -> Option<u32> {
-        let lives = self.lives();
-        if lives {
-            self.exit(Exit::Signal { signal: 9, core: false });
+    /// Dies by `SIGKILL`, and its children live on.
+    pub(super) fn die(&mut self, now: i64) {
+        if self.lives() {
+            self.exit(Exit::Signal { signal: 9, core: false }, now);
         }
-        lives.then_some(self.pid)
     }
 
-    /// Returns its exit, once.
-    pub(super) fn reap(&mut self) -> Option<Exit> {
+    /// Kills it and its children. Returns the numbers of those that lived.
+    pub(super) fn kill(&mut self, now: i64) -> Vec<u32> {
+        let main = self.lives().then_some(self.pid);
+        self.die(now);
+        let child = self.child.take().map(|child| child.pid).filter(|_| main.is_none());
+        self.zombies.extend(child);
+        main.into_iter().chain(child).collect()
+    }
+
+    /// Returns a process that has exited, once.
+    pub(super) fn reap(&mut self) -> Option<(u32, Exit)> {
+        let child = self.zombies.pop().map(|pid| (pid, Exit::Code(0)));
+        child.or_else(|| Some((self.pid, self.reap_main()?)))
+    }
+
+    fn reap_main(&mut self) -> Option<Exit> {
         match std::mem::replace(&mut self.stage, Stage::Reaped) {
             Stage::Exited(exit) => Some(exit),
             stage => {
@@ -175,7 +263,7 @@ impl Main {
     }
 
     pub(super) fn is_reaped(&self) -> bool {
-        matches!(self.stage, Stage::Reaped)
+        matches!(self.stage, Stage::Reaped) && self.child.is_none() && self.zombies.is_empty()
     }
 }
 
@@ -183,11 +271,12 @@ impl Machine {
     /// Runs the due steps of the main process of an attempt.
     pub(super) fn advance_main(&self, place: &Rc<Place>) {
         let mut main = place.main.borrow_mut();
-        let Some(main) = main.as_mut().filter(|main| main.lives()) else { return };
+        let Some(main) = main.as_mut().filter(|main| main.has_process()) else { return };
+        let before = (main.lives(), main.child.is_some());
         if main.advance(self.now()) {
             self.begin_command(place);
         }
-        if !main.lives() {
+        if before != (main.lives(), main.child.is_some()) {
             place.has_child_event.set(true);
         }
     }

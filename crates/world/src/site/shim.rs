@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
-use miserly_attempt::{AttemptSpec, BootTime, Identity, JobUser, ProcessUsage, ProgramKind};
+use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 
 use super::disk::{Lock, OpenFolder, User};
@@ -22,6 +22,7 @@ impl Machine {
     /// Begins a shim. It may be killed.
     pub(super) fn begin_shim(self: &Rc<Machine>, place: &Rc<Place>, launcher: End) {
         place.shim_pid.set(Some(self.new_pid()));
+        let launcher = launcher.of_version(place.habit.get().version);
         let host = ShimHost { machine: Rc::clone(self), place: Rc::clone(place) };
         let folder = OpenFolder::new(self, place, User::Shim);
         let begun = catch_unwind(AssertUnwindSafe(|| Supervisor::begin(Ok((host, folder)), Some(launcher))));
@@ -74,8 +75,8 @@ impl Machine {
         place.is_shim_stopped.set(false);
         drop(place.listener.take());
         // The preparing program dies with its shim, even if it is stopped.
-        if place.main.borrow().as_ref().is_some_and(|main| !main.is_command()) {
-            place.kill_main();
+        if place.main.borrow().as_ref().is_some_and(Main::is_preparing) {
+            place.kill_main(self.now());
         }
         self.note(format!("the shim of {}.{} is gone", place.attempt.job, place.attempt.nth));
     }
@@ -87,6 +88,7 @@ impl Place {
         let shim = self.shim.borrow();
         let shim = shim.as_ref().filter(|_| !self.is_shim_stopped.get())?;
         let has_event = self.has_child_event.get()
+            || self.shuts_down.get()
             || self.listener.borrow().as_ref().is_some_and(|waiting| !waiting.is_empty())
             || shim.connections().any(|connection| connection.inbox().is_ready());
         if has_event { Some(now) } else { Some(shim.next()?.0.saturating_add(boot_at)) }
@@ -149,29 +151,36 @@ impl Host for ShimHost {
     }
 
     fn accept(&mut self) -> Option<End> {
-        self.place.listener.borrow_mut().as_mut()?.pop_front()
+        let connection = self.place.listener.borrow_mut().as_mut()?.pop_front()?;
+        Some(connection.of_version(self.place.habit.get().version))
     }
 
     fn start_main(&mut self, spec: &AttemptSpec) -> io::Result<(u32, End)> {
         self.place.effect();
         let (ours, theirs) = End::pair();
-        let pid = self.machine.new_pid();
-        let tag = spec.argv.last().and_then(|tag| tag.to_str()?.parse().ok());
-        let habit = self.machine.habit(self.place.attempt, tag);
-        let main = Main::new(&self.place, habit, pid, theirs, self.machine.now());
+        let pids = [self.machine.new_pid(), self.machine.new_pid()];
+        let habit = self.place.habit.get();
+        let main = Main::new(&self.place, habit, pids, theirs, self.machine.now());
         self.place.main.replace(Some(main));
-        Ok((pid, ours))
+        self.place.takes_turns.set(spec.run_limit.is_some());
+        Machine::set_programs(&self.place, spec);
+        Ok((pids[0], ours))
     }
 
     fn main_identity(&self) -> io::Result<(Identity, Option<String>)> {
         Ok((self.machine.identity(self.with_main(|main| main.pid)), None))
     }
 
-    fn start_program(&mut self, _kind: ProgramKind, _lock: &Lock) -> io::Result<(u32, End)> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn start_program(&mut self, kind: ProgramKind, lock: &Lock) -> io::Result<(u32, End)> {
+        self.place.effect();
+        let started = self.machine.start_runner(&self.place, kind, lock);
+        self.place.effect();
+        started.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn kill_program(&mut self) -> io::Result<()> {
+        self.place.effect();
+        self.place.kill_runner();
         Ok(())
     }
 
@@ -180,16 +189,24 @@ impl Host for ShimHost {
     }
 
     fn take_events(&mut self) -> Events {
-        Events { child: self.place.has_child_event.take(), ..Events::default() }
+        let (child, shutdown) = (self.place.has_child_event.take(), self.place.shuts_down.take());
+        Events { child, shutdown, ..Events::default() }
     }
 
     fn reap(&mut self) -> io::Result<Reaped> {
         self.place.effect();
+        let (has_exited, pid) = self.place.with_runner(|runner| (runner.reap(), runner.pid));
+        if has_exited {
+            return Ok(Reaped::Child { pid, exit: Exit::Code(0), usage: ProcessUsage::default() });
+        }
+        let has_runner = self.place.with_runner(|runner| !runner.is_reaped());
         let mut main = self.place.main.borrow_mut();
-        let Some(main) = main.as_mut().filter(|main| !main.is_reaped()) else { return Ok(Reaped::NoChild) };
-        let exit = main.reap();
-        Ok(exit.map_or(Reaped::Nothing, |exit| Reaped::Child {
-            pid: main.pid,
+        let Some(main) = main.as_mut().filter(|main| !main.is_reaped()) else {
+            return Ok(if has_runner { Reaped::Nothing } else { Reaped::NoChild });
+        };
+        let exited = main.reap();
+        Ok(exited.map_or(Reaped::Nothing, |(pid, exit)| Reaped::Child {
+            pid,
             exit,
             usage: ProcessUsage::default(),
         }))
@@ -198,15 +215,21 @@ impl Host for ShimHost {
     fn signal(&mut self, signal: Signal, to: Recipients) -> io::Result<()> {
         self.place.effect();
         let now = self.machine.now();
-        if to != Recipients::Others {
-            self.with_main(|main| main.signal(signal, now));
+        self.with_main(|main| match to {
+            Recipients::All | Recipients::Group => main.signal_all(signal, now),
+            Recipients::Main => main.signal(signal, now),
+            Recipients::Others => {}
+        });
+        if (signal, to) == (Signal::Terminate, Recipients::All) {
+            self.place.with_runner(|runner| runner.terminate(now));
         }
         Ok(())
     }
 
     fn kill(&mut self) -> io::Result<()> {
         self.place.effect();
-        self.place.kill_main();
+        self.place.kill_main(self.machine.now());
+        self.place.kill_runner();
         Ok(())
     }
 
@@ -214,23 +237,27 @@ impl Host for ShimHost {
         self.place.effect();
         let now = self.machine.now();
         let ran = self.with_main(|main| {
-            let ran = main.is_running();
-            main.signal(Signal::Stop, now);
+            let ran = !main.running().is_empty();
+            main.signal_all(Signal::Stop, now);
             ran
         });
         Ok(StopScan { stopped: !ran, in_one_group: true })
     }
 
     fn running(&self) -> io::Result<Vec<u32>> {
-        Ok(self.with_main(|main| if main.is_running() { vec![main.pid] } else { vec![] }))
+        Ok(self.with_main(|main| main.running()))
     }
 
     fn are_gone(&self) -> io::Result<bool> {
-        Ok(!self.with_main(|main| main.lives()))
+        Ok(!self.with_main(|main| main.has_process()))
     }
 
     fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
         self.place.effect();
+        let moves = *self.place.cpus.borrow() != cpus || (out_of_idle && self.place.is_idle.get());
+        if moves {
+            self.place.placed_at.set(self.machine.now());
+        }
         self.place.cpus.replace(cpus.to_owned());
         if out_of_idle {
             self.place.is_idle.set(false);

@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use miserly_attempt::Connection;
 
+use super::earlier::{self, Version};
+
 /// The lines to one end of a connection.
 #[derive(Debug, Default)]
 struct Lines {
@@ -32,13 +34,22 @@ impl Inbox {
 pub(super) struct End {
     inbox: Inbox,
     outbox: Inbox,
+    /// The version of the shim at this end, if it is an earlier one.
+    version: Option<Version>,
 }
 
 impl End {
     /// Returns both ends of a new connection.
     pub(super) fn pair() -> (End, End) {
         let (one, two) = (Inbox::default(), Inbox::default());
-        (End { inbox: one.clone(), outbox: two.clone() }, End { inbox: two, outbox: one })
+        let end = |inbox, outbox| End { inbox, outbox, version: None };
+        (end(one.clone(), two.clone()), end(two, one))
+    }
+
+    /// Returns this end for a shim of a version.
+    pub(super) fn of_version(mut self, version: Option<Version>) -> End {
+        self.version = version;
+        self
     }
 
     pub(super) fn inbox(&self) -> &Inbox {
@@ -59,7 +70,13 @@ impl Connection for End {
         let Lines { lines, is_closed } = &mut *self.inbox.0.borrow_mut();
         match lines.pop_front() {
             None if *is_closed => Err(io::ErrorKind::UnexpectedEof.into()),
-            line => Ok(line),
+            None => Ok(None),
+            Some(line) => match self.version {
+                Some(version) => {
+                    earlier::command(line, version).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+                }
+                None => Ok(Some(line)),
+            },
         }
     }
 
@@ -72,7 +89,8 @@ impl Connection for End {
         if *is_closed {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        lines.push_back(line.to_owned());
+        let line = if self.version == Some(0) { earlier::reply(line) } else { line.to_owned() };
+        lines.push_back(line);
         Ok(())
     }
 }

@@ -69,9 +69,13 @@ fn the_seeds_have_all_kinds_of_steps() {
         "Reload",
         "Request",
         "SetWall",
+        "ShutDown",
+        "SignalMain",
+        "Soon",
         "Stall",
         "Start",
         "Stop",
+        "StopShim",
         "Submit",
         "Wait",
     ];

@@ -1,0 +1,68 @@
+//! The processors of the machine: who uses them at the same time, and who gets his turn.
+
+use std::collections::BTreeMap;
+
+use crate::site::Window;
+use crate::step::SECOND;
+use crate::world::{Checked, World};
+
+/// The time for which two jobs may share a processor.
+///
+/// The end of one and the start of the other are two messages.
+const TOLERANCE: i64 = SECOND;
+
+/// The time within which each job that takes turns gets one: twice a round of the longest schedule that is drawn.
+const ROUND: i64 = 60 * SECOND;
+
+impl World {
+    /// No two jobs share a GPU for long.
+    pub(super) fn check_gpus(&self) -> Checked {
+        let mut owner: BTreeMap<u32, Window> = BTreeMap::new();
+        for window in self.machine.windows() {
+            for gpu in &window.gpus {
+                let Some(other) = owner.insert(*gpu, window.clone()) else { continue };
+                let since = window.since.max(other.since).max(self.quiet_since());
+                if since + TOLERANCE < self.now {
+                    let [one, two] = [&other, &window].map(|window| window.attempt.job);
+                    return Err(format!("GPU {gpu} is of the jobs {one} and {two} since {since}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// No two jobs that run in their windows share a processor for long. Jobs that take turns may do so, but for those of one
+    /// instant.
+    pub(super) fn check_capacity(&self) -> Checked {
+        let quiet_since = self.quiet_since();
+        let mut owner: BTreeMap<u32, Window> = BTreeMap::new();
+        // The grace of a job that takes turns is beside the turns of others.
+        let windows =
+            self.machine.windows().into_iter().filter(|window| !(window.takes_turns && window.is_ending));
+        for window in windows {
+            for cpu in &window.cpus {
+                let Some(other) = owner.insert(*cpu, window.clone()) else { continue };
+                let since = window.since.max(other.since).max(quiet_since);
+                if since + TOLERANCE < self.now {
+                    let [one, two] = [&other, &window]
+                        .map(|window| format!("{}.{}", window.attempt.job, window.attempt.nth));
+                    return Err(format!(
+                        "processor {cpu} is in the windows of {one} and {two} since {since}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each job that takes turns gets its turn.
+    pub(super) fn check_turns(&self) -> Checked {
+        for (attempt, since) in self.machine.waiting_for_turns() {
+            let since = since.max(self.quiet_since());
+            if since + ROUND < self.now {
+                return Err(format!("job {} has had no turn since {since}", attempt.job));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! What the attempts of a machine use, seen from outside.
+
+use miserly_engine::Attempt;
+
+use super::Machine;
+use super::processes::Main;
+
+/// An attempt that runs in its window.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    pub(crate) attempt: Attempt,
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) gpus: Vec<u32>,
+    /// The instant since which it runs on them.
+    pub(crate) since: i64,
+    /// Whether it takes turns with others.
+    pub(crate) takes_turns: bool,
+    /// Whether it was asked to end.
+    pub(crate) is_ending: bool,
+}
+
+impl Machine {
+    /// Returns the attempts that run in their windows, with their processors.
+    pub(crate) fn windows(&self) -> Vec<Window> {
+        let places = self.places.borrow();
+        let window = |place: &std::rc::Rc<super::Place>| {
+            let main = place.main.borrow();
+            let main = main.as_ref().filter(|main| main.uses_processors() && !place.is_idle.get())?;
+            Some(Window {
+                attempt: place.attempt,
+                cpus: place.cpus.borrow().clone(),
+                gpus: place.gpus.borrow().clone(),
+                since: main.running_since().max(place.placed_at.get()),
+                takes_turns: place.takes_turns.get(),
+                is_ending: main.is_ending(),
+            })
+        };
+        places.values().filter_map(window).collect()
+    }
+
+    /// Returns the attempts that take turns and wait for theirs, with the instants since which they are stopped.
+    pub(crate) fn waiting_for_turns(&self) -> Vec<(Attempt, i64)> {
+        let places = self.places.borrow();
+        let sliced =
+            places.values().filter(|place| place.takes_turns.get() && place.shim_pid.get().is_some());
+        let stopped =
+            |place: &std::rc::Rc<super::Place>| place.main.borrow().as_ref().and_then(Main::stopped_since);
+        sliced.filter_map(|place| Some((place.attempt, stopped(place)?))).collect()
+    }
+}
