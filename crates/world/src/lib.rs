@@ -2,7 +2,7 @@
 //!
 //! A [`Script`] is a list of steps. [`script()`] draws one from a seed, and [`run()`] plays it over the engine, the launcher and
 //! the shims of the daemon. The journal is in memory. The machine has a disk and processes, and outlives the daemon. After each
-//! step the rules of `checks` hold. Once the faults cease, everything comes to an end. [`shrink()`] makes a failing script short.
+//! step the rules of `checks` hold. Once the faults cease, everything comes to an end, and the simulator repeats all decisions. [`shrink()`] makes a failing script short.
 //!
 //! Nothing here has a clock or a thread: the same script gives the same trace, byte for byte.
 
@@ -17,6 +17,8 @@ mod site;
 mod world;
 
 mod checks;
+
+mod replayed;
 
 mod shrink;
 

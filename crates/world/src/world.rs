@@ -188,7 +188,9 @@ impl World {
                 None => self.settle(),
             };
             let every = number % EVERY == EVERY - 1 || step.is_none();
-            if let Err(what) = done.and_then(|()| self.check(every)) {
+            let replays = step.is_none() || number == script.steps.len() / 2;
+            let checked = done.and_then(|()| self.check(every));
+            if let Err(what) = checked.and_then(|()| if replays { self.check_replay() } else { Ok(()) }) {
                 self.note(&format!("FAILS: {what}"));
                 last = Some(Failure { step: number + 1, what });
                 break;

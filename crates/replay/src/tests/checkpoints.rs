@@ -1,7 +1,6 @@
 //! A replay from each checkpoint is the tail of the whole replay.
 
 use miserly_engine::JournalLine;
-use miserly_live::store::Line;
 
 use super::super::journal::{Cause, Reader};
 use super::super::{Played, compare};
@@ -15,7 +14,7 @@ fn replayed<'a>(first: i64, lines: impl IntoIterator<Item = &'a String>) -> Play
 fn replayed_numbered<'a>(lines: impl IntoIterator<Item = (i64, &'a String)>) -> Played {
     let mut reader = Reader::default();
     for (number, body) in lines {
-        reader.line(&Line { number, body: body.clone() }).unwrap();
+        reader.line(number, body).unwrap();
     }
     compare(reader.finish().unwrap()).unwrap()
 }

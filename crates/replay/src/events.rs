@@ -9,7 +9,7 @@ use miserly_sim::{ExternalEvents, ReplayLog, RunRecord};
 use super::journal::Stretch;
 
 /// Returns the external events of these rounds.
-pub(super) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> ReplayLog {
+pub(crate) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> ReplayLog {
     let until = rounds.last().map_or(Time::ZERO, |round| round.at);
     let mut past = ReplayLog { until, ..ReplayLog::default() };
     let mut starts = checkpoint.as_deref().map(starts_before).unwrap_or_default();
