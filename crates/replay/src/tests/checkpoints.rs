@@ -85,6 +85,12 @@ fn each_checkpoint_is_a_beginning_under_immediate_slices() {
     each_checkpoint_is_a_beginning("is(slice=10m)", false);
 }
 
+/// A requeued job has a start without an end.
+#[test]
+fn each_checkpoint_is_a_beginning_under_immediate_service() {
+    each_checkpoint_is_a_beginning("immediate(policy=fcfs-backfill, quantum=30m, after=0s)", false);
+}
+
 #[test]
 fn each_checkpoint_is_a_beginning_with_opportunistic_jobs() {
     each_checkpoint_is_a_beginning("miser", true);
