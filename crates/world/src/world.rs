@@ -11,18 +11,22 @@ use std::task::{Context, Poll, Waker};
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Array, Condition as JobCondition, JobChange, JobSignal, Modification, Problem, ProblemCode, Reservation,
-    ReservedTime, Retry, SignalRequest, Submission, When,
+    Array, Condition as JobCondition, JobChange, JobSignal, Modification, Problem, ProblemCode, Quote,
+    Reservation, ReservedTime, Retry, SignalRequest, Submission, When,
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
-    MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
+    DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JobRow, JobState, JournalError,
+    Limits, Now, Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 
+use crate::asked::{caller, check_reply, secret};
 use crate::checks::Watch;
 use crate::effects::{Effects, Killed, panic_text};
+use crate::journals::{CommitFault, WorldJournal};
+use crate::limits::Places;
+use crate::restored::Restorable;
 use crate::site::{Home, Machine, MachineClocks, Processes, Shims};
 use crate::step::{Condition, MachineSetup, Request, SECOND, Script, Step, Wish};
 
@@ -36,6 +40,10 @@ const RESTLESS: u32 = 2000;
 const EVERY: usize = 10;
 /// The time after the end of the faults within which everything must have come to an end.
 const SETTLE: i64 = 3600 * 24 * SECOND;
+/// The time between a quote and its submission.
+const TICKS: jiff::SignedDuration = jiff::SignedDuration::from_micros(BATCH);
+/// The number of the first reservation, as a queue of a wish.
+pub(crate) const RESERVED: usize = 100;
 /// The first of the users.
 pub(crate) const USERS: u32 = 1000;
 
@@ -63,7 +71,7 @@ pub struct Outcome {
 
 /// Runs a script.
 pub fn run(script: &Script) -> Outcome {
-    let mut world = World::new(script.machine.clone());
+    let mut world = World::new(script);
     let failure = world.play(script);
     let World { trace, watch, batches, .. } = world;
     Outcome { failure, trace, jobs: watch.count(), batches }
@@ -71,7 +79,7 @@ pub fn run(script: &Script) -> Outcome {
 
 /// A daemon. All of it is gone when it dies.
 struct Daemon {
-    engine: Engine<Processes, MemoryJournal>,
+    engine: Engine<Processes, WorldJournal>,
     shims: Shims,
     reports: Rc<RefCell<VecDeque<Input>>>,
 }
@@ -102,7 +110,15 @@ pub(crate) struct World {
     pub(crate) suspends: bool,
     setup: MachineSetup,
     effects: Effects,
-    pub(crate) journal: MemoryJournal,
+    pub(crate) journal: WorldJournal,
+    /// The last copy of the state that the operator made.
+    pub(crate) backup: Option<Restorable>,
+    /// The places that users had at the last check.
+    pub(crate) places: Places,
+    /// The instant at which the last daemon began.
+    pub(crate) began: i64,
+    /// What the next daemon does with attempts that its state does not have.
+    pub(crate) unknown: UnknownAttempts,
     pub(crate) machine: Rc<Machine>,
     /// The clock of the last daemon.
     clock: Option<BootClock<MachineClocks>>,
@@ -110,7 +126,7 @@ pub(crate) struct World {
     stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
-    full: bool,
+    pub(crate) full: bool,
     /// The batches since the daemon last waited.
     restless: u32,
     /// The jobs of each submission.
@@ -143,16 +159,19 @@ type Reply = Receiver<Result<DaemonReply, Problem>>;
 pub(crate) type Checked = Result<(), String>;
 
 impl World {
-    fn new(setup: MachineSetup) -> World {
+    fn new(script: &Script) -> World {
         let effects = Effects::default();
-        let of_journal = effects.clone();
         World {
             now: 0,
             wall_was_set: false,
             preempts: false,
             suspends: false,
-            setup,
-            journal: MemoryJournal::default().observed(move || of_journal.pass()),
+            setup: script.machine.clone(),
+            journal: WorldJournal::new(script.stored, effects.clone()),
+            backup: None,
+            places: Places::new(),
+            began: 0,
+            unknown: UnknownAttempts::Adopt,
             machine: Machine::new(effects.clone()),
             clock: None,
             effects,
@@ -265,7 +284,8 @@ impl World {
                 Ok(())
             }
             Step::FailCommit { stored } => {
-                self.journal.change(|journal| journal.fails = Some(*stored));
+                let fault = if *stored { CommitFault::Unflushed } else { CommitFault::Unwritten };
+                self.journal.fail_commit(Some(fault));
                 Ok(())
             }
             Step::KillShim { tag } => {
@@ -274,6 +294,16 @@ impl World {
                 self.pass(0)
             }
             Step::Reload { machine } => self.reload(machine),
+            Step::TearCommit { part } => {
+                self.journal.tear_commit(Some(*part));
+                Ok(())
+            }
+            Step::FailOpen => {
+                self.journal.fail_open(true);
+                Ok(())
+            }
+            Step::BackUp => self.back_up(),
+            Step::Restore { sweep } => self.restore(*sweep),
         }
     }
 
@@ -364,11 +394,12 @@ impl World {
         self.note(&format!("  the daemon is gone: {why}"));
         self.effects.kill_after(None);
         self.daemon = None;
+        self.journal.close();
         self.stalled_until = 0;
         self.waiting.clear();
     }
 
-    fn stop(&mut self) -> Checked {
+    pub(crate) fn stop(&mut self) -> Checked {
         let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
         let now = self.moment();
         let done = guarded(|| daemon.engine.shutdown(now));
@@ -382,10 +413,15 @@ impl World {
     }
 
     /// Starts a daemon unless one runs, in the order of the real one.
-    fn start(&mut self) -> Checked {
+    pub(crate) fn start(&mut self) -> Checked {
         if self.daemon.is_some() {
             return Ok(());
         }
+        if !self.journal.open()? {
+            self.die("its state cannot be opened");
+            return Ok(());
+        }
+        let unknown = self.unknown;
         let (machine, mut journal, setup) = (&self.machine, self.journal.clone(), self.setup_now());
         let begun = guarded(move || {
             let clock = BootClock::of_state(&mut journal, machine.boot(), machine.clocks())
@@ -396,7 +432,7 @@ impl World {
             let options = StartOptions {
                 setup,
                 info: DaemonInfo { runs_as_users: true, ..DaemonInfo::default() },
-                unknown: UnknownAttempts::Adopt,
+                unknown,
                 observer: Box::new(|_| {}),
             };
             let wait = async |_: &EngineError| Err(StartFailed::NoRoom);
@@ -425,12 +461,14 @@ impl World {
             Called::Panicked(text) => Called::Panicked(text),
         };
         self.set_now(self.machine.now() + BATCH);
+        self.began = self.now;
         self.after(begun)
     }
 
     fn reload(&mut self, machine: &MachineSetup) -> Checked {
         let setup = World::setup(machine);
         let now = self.moment();
+        self.places = self.places_now();
         let Some(mut daemon) = self.daemon.take() else { return Ok(()) };
         let mut refused = None;
         let done = guarded(|| match daemon.engine.reconfigure(now, setup) {
@@ -451,23 +489,61 @@ impl World {
     }
 
     fn submit(&mut self, tag: u32, user: u32, wish: &Wish) -> Checked {
-        let Some(submission) = self.submission(tag, wish) else { return Ok(()) };
+        self.rest()?;
+        let Some(submission) = self.submission(user, tag, wish) else { return Ok(()) };
         self.machine.set_habits(tag, wish.runs.clone());
+        let (quote, before) = (self.quoted(user, &submission), self.journal.rows());
         let Some(reply) = self.ask(user, DaemonRequest::Submit(submission))? else { return Ok(()) };
+        // A held job has no window yet.
+        if let Some(quote) = quote.filter(|_| !wish.hold) {
+            check_quote(&quote, &reply)?;
+        }
         match reply {
             Ok(DaemonReply::Submitted(submitted)) => {
                 let numbers: Vec<i64> = submitted.jobs.iter().map(|job| job.number).collect();
                 self.note(&format!("  accepted as {numbers:?}"));
-                self.watch.accept(&numbers, wish, self.now)?;
+                self.watch.accept(&numbers, user, wish, self.now)?;
                 self.tags.insert(tag, numbers);
             }
             Ok(other) => return Err(format!("a submission is answered by {other:?}")),
-            Err(problem) => self.refused(&problem)?,
+            Err(problem) => self.refused(&problem, &before)?,
         }
         Ok(())
     }
 
-    fn refused(&mut self, problem: &Problem) -> Checked {
+    /// Returns the quote for a submission.
+    fn quoted(&self, user: u32, submission: &Submission) -> Option<Result<Quote, Problem>> {
+        let snapshot = self.latest().filter(|_| self.is_quiet())?;
+        let question = DaemonRequest::Quote(submission.clone());
+        match snapshot.answer(self.moment(), &caller(user), &question, &self.journal, &|_, _| Ok(())) {
+            Ok(DaemonReply::Quote(quote)) => Some(Ok(quote)),
+            Ok(_) => None,
+            Err(problem) => Some(Err(problem)),
+        }
+    }
+
+    /// Lets the daemon do all that is due, so that the next batch has one request.
+    fn rest(&mut self) -> Checked {
+        for _ in 0..RESTLESS {
+            let next = self.machine.next().into_iter().chain(self.daemon_next()).min();
+            if next.is_none_or(|next| next > self.now) {
+                break;
+            }
+            self.pass(0)?;
+        }
+        Ok(())
+    }
+
+    /// A request is refused: there is no further job, and none is another one than before.
+    ///
+    /// The round of the request may have other effects: a reservation has ended, or a policy plans anew.
+    fn refused(&mut self, problem: &Problem, before: &BTreeMap<i64, JobRow>) -> Checked {
+        let now = self.journal.rows();
+        // After a full disk the batch has earlier changes, too.
+        let mut changed = now.iter().filter(|(number, row)| is_other(before.get(number), row));
+        if let Some((number, _)) = changed.next().filter(|_| self.is_quiet()) {
+            return Err(format!("a refused request changed job {number}: {}", problem.message));
+        }
         self.note(&format!("  refused: {}", problem.message));
         if problem.code == ProblemCode::Internal || problem.message.contains("broke a rule") {
             return Err(format!("a request is refused for a defect: {}", problem.message));
@@ -476,11 +552,17 @@ impl World {
     }
 
     fn request(&mut self, user: u32, request: &Request) -> Checked {
-        let Some(question) = self.question(request) else { return Ok(()) };
+        let Some(question) = self.question(user, request) else { return Ok(()) };
         // It may be carried out without a reply.
         self.watch.asked(&self.tags, user, request);
+        self.rest()?;
+        let before = self.journal.rows();
+        let owner = request.tag().and_then(|tag| self.job_of(tag)).and_then(|job| self.watch.owner(job));
         match self.ask(user, question)? {
-            Some(Err(problem)) => self.refused(&problem),
+            Some(Err(problem)) => self.refused(&problem, &before),
+            Some(Ok(_)) if user != 0 && owner.is_some_and(|owner| owner != user) => {
+                Err(format!("user {user} changes a job of user {owner:?}"))
+            }
             _ => Ok(()),
         }
     }
@@ -493,7 +575,9 @@ impl World {
     ) -> Result<Option<Result<DaemonReply, Problem>>, String> {
         let Some(reply) = self.post(user, question) else { return Ok(None) };
         self.pass(0)?;
-        Ok(reply.try_recv().ok())
+        let reply = reply.try_recv().ok();
+        reply.as_ref().map_or(Ok(()), |reply| check_reply(user, reply))?;
+        Ok(reply)
     }
 
     fn post(&mut self, user: u32, question: DaemonRequest) -> Option<Reply> {
@@ -502,13 +586,12 @@ impl World {
             return None;
         }
         let (sender, reply) = channel();
-        let account = Account { name: format!("user{user}"), ..Account::default() };
-        let caller = match user {
-            0 => Caller::new(0),
-            user => Caller { account: Some(account.into()), ..Caller::new(user) },
-        };
         let requester = Box::new(Kept(sender, self.effects.clone()));
-        self.waiting.push_back(Input::Request { caller, request: Box::new(question), requester });
+        self.waiting.push_back(Input::Request {
+            caller: caller(user),
+            request: Box::new(question),
+            requester,
+        });
         Some(reply)
     }
 
@@ -516,7 +599,7 @@ impl World {
         self.tags.get(&tag)?.first().copied()
     }
 
-    fn question(&self, request: &Request) -> Option<DaemonRequest> {
+    fn question(&self, user: u32, request: &Request) -> Option<DaemonRequest> {
         Some(match *request {
             Request::Cancel { tag, array } => DaemonRequest::Cancel { job: self.job_of(tag)?, array },
             Request::Hold { tag, move_promises } => {
@@ -557,7 +640,7 @@ impl World {
             Request::Quote { cpus, time } => DaemonRequest::Quote(Submission {
                 cpus,
                 time: time.into(),
-                ..self.submission(0, &Wish::default())?
+                ..self.submission(user, 0, &Wish::default())?
             }),
             Request::Preview { tag } => {
                 DaemonRequest::Preview { job: self.job_of(tag)?, change: Box::new(JobChange::Hold) }
@@ -574,7 +657,7 @@ impl World {
     }
 
     /// Returns the submission of a wish; `None` if it depends on one that was not accepted.
-    fn submission(&self, tag: u32, wish: &Wish) -> Option<Submission> {
+    pub(crate) fn submission(&self, user: u32, tag: u32, wish: &Wish) -> Option<Submission> {
         let condition = |(condition, tag): &(Condition, u32)| {
             let when = match condition {
                 Condition::Any => When::Any,
@@ -586,13 +669,17 @@ impl World {
         let array = (wish.members > 0)
             .then(|| Array { limit: wish.at_a_time, ..Array::range(0, wish.members - 1, 1) });
         Some(Submission {
-            command: vec!["/bin/work".into(), tag.to_string()],
+            command: vec!["/bin/work".into(), secret(user), tag.to_string()],
+            environment: [("SECRET".into(), secret(user))].into(),
             directory: "/".into(),
             cpus: wish.cpus,
             gpus: (wish.gpus > 0).then_some(wish.gpus),
             memory: Some(4096),
             time: wish.time.into(),
-            queue: Some(format!("q{}", wish.queue)),
+            queue: Some(match wish.queue.checked_sub(RESERVED) {
+                Some(reservation) => format!("r{reservation}"),
+                None => format!("q{}", wish.queue),
+            }),
             begin: wish.begin.map(|ticks| self.wall_in(ticks)),
             deadline: wish.deadline.map(|ticks| self.wall_in(ticks)),
             conditions: wish.after.iter().map(condition).collect::<Option<_>>()?,
@@ -643,7 +730,10 @@ impl World {
                 .opportunistic
                 .then_some(OpportunisticConfig { lead: Span::from_ticks(2 * SECOND), machine: whole }),
             keep_history: None,
-            user_limits: UserLimits::default(),
+            user_limits: UserLimits {
+                each: Limits { running: machine.user_jobs, cpus: machine.user_cpus, ..Limits::default() },
+                tables: vec![],
+            },
             reservations: vec![],
         }
     }
@@ -652,7 +742,9 @@ impl World {
     fn settle(&mut self) -> Checked {
         self.note("* faults cease");
         self.effects.kill_after(None);
-        self.journal.change(|journal| journal.fails = None);
+        self.journal.fail_commit(None);
+        self.journal.tear_commit(None);
+        self.journal.fail_open(false);
         self.journal.set_full(false);
         self.machine.set_full(false);
         self.machine.calm();
@@ -674,6 +766,9 @@ impl World {
                     self.ask(0, DaemonRequest::Cancel { job: number, array: false })?;
                 }
             }
+            for number in open.oversized {
+                self.ask(0, DaemonRequest::Cancel { job: number, array: false })?;
+            }
             for number in open.paused {
                 self.ask(0, DaemonRequest::Pause { job: number, on: false })?;
             }
@@ -683,6 +778,34 @@ impl World {
         let left = self.open_jobs()?;
         Err(format!("a day after the last fault these jobs have not ended: {left:?}"))
     }
+}
+
+/// Returns whether users have another job than before.
+fn is_other(before: Option<&JobRow>, now: &JobRow) -> bool {
+    let record = |row: &JobRow| serde_json::from_str::<Record>(&row.body).ok();
+    let of_users =
+        |row| record(row).map(|of| (of.submission, of.time, of.held_by, of.state == JobState::Held));
+    before.is_none_or(|before| before != now && of_users(before) != of_users(now))
+}
+
+/// A submission is answered as its quote.
+fn check_quote(quote: &Result<Quote, Problem>, reply: &Result<DaemonReply, Problem>) -> Checked {
+    let starts = match (quote, reply) {
+        (Ok(quote), Ok(DaemonReply::Submitted(submitted))) => {
+            let promised = submitted.jobs.iter().map(|job| job.promise.as_ref());
+            quote.windows.iter().map(Option::as_ref).zip(promised).find(|(quoted, promised)| {
+                let [quoted, promised] = [quoted, promised].map(|window| window.map(|window| window.start));
+                quoted.zip(promised).is_some_and(|(quoted, promised)| promised > quoted + TICKS)
+            })
+        }
+        (Err(problem), Ok(_)) => {
+            return Err(format!("it is accepted, and its quote is refused: {}", problem.message));
+        }
+        _ => None,
+    };
+    starts.map_or(Ok(()), |(quoted, promised)| {
+        Err(format!("it is quoted {quoted:?}, and promised {promised:?}"))
+    })
 }
 
 /// The outcome of a call of the engine.

@@ -12,8 +12,10 @@ mod home;
 
 mod launcher;
 
+mod records;
+
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
@@ -61,8 +63,8 @@ pub(crate) struct Machine {
     full: Cell<bool>,
     last_pid: Cell<u32>,
     places: RefCell<BTreeMap<Attempt, Rc<Place>>>,
-    /// The attempts whose record was set aside.
-    ended: RefCell<BTreeSet<Attempt>>,
+    /// The records that were set aside. They are never removed.
+    ended: RefCell<BTreeMap<Attempt, Folder>>,
     /// Removed folders that a power failure may bring back.
     removed: RefCell<BTreeMap<Attempt, Folder>>,
     /// The habits of the jobs of each submission, by their runs. The command names the submission.

@@ -61,18 +61,22 @@ fn the_seeds_have_all_kinds_of_steps() {
     }
     assert!(fewest < 5, "{fewest}");
     let expect = [
+        "BackUp",
         "FailCommit",
+        "FailOpen",
         "Full",
         "Kill",
         "KillShim",
         "Reboot",
         "Reload",
         "Request",
+        "Restore",
         "SetWall",
         "Stall",
         "Start",
         "Stop",
         "Submit",
+        "TearCommit",
         "Wait",
     ];
     assert_eq!(all.iter().map(String::as_str).collect::<Vec<_>>(), expect);
