@@ -115,7 +115,7 @@ pub(crate) struct World {
     pub(crate) backup: Option<Restorable>,
     /// The places that users had at the last check.
     pub(crate) places: Places,
-    /// The instant at which the last daemon began.
+    /// The instant from which the daemon is present: it began, or goes on after a stall.
     pub(crate) began: i64,
     /// What the next daemon does with attempts that its state does not have.
     pub(crate) unknown: UnknownAttempts,
@@ -262,6 +262,7 @@ impl World {
             }
             Step::Stall { ticks } => {
                 self.stalled_until = self.now + ticks;
+                self.began = self.stalled_until;
                 self.pass(*ticks)
             }
             Step::Reboot { ticks } => {
