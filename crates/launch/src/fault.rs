@@ -10,7 +10,10 @@
 //! boot:90.5         the machine slept for so long, in seconds
 //! boot-id:two       the machine was booted again, and this is the name of the boot
 //! ```
+//!
+//! [`of_this_thread`] sets the faults of the disk for one thread, in place of a file.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -65,10 +68,29 @@ impl FaultPoint {
     /// The error that a test selected for this pass.
     pub fn pass(self) -> io::Result<()> {
         static PASSES: Mutex<Passes> = Mutex::new(Passes { text: String::new(), counts: vec![] });
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        if let Some(errno) = OF_THREAD.with_borrow_mut(|(text, passes)| passes.next(self, text)) {
+            return Err(errno.into());
+        }
         let Some(text) = text() else { return Ok(()) };
         let mut passes = PASSES.lock().unwrap_or_else(PoisonError::into_inner);
         passes.next(self, &text).map_or(Ok(()), |errno| Err(errno.into()))
     }
+}
+
+thread_local! {
+    /// The faults of a thread, and its passes under them.
+    static OF_THREAD: RefCell<(String, Passes)> = const {
+        RefCell::new((String::new(), Passes { text: String::new(), counts: vec![] }))
+    };
+}
+
+/// Sets the faults of the disk for this thread, as lines of a file of faults. Passes are counted from here on. Without a line
+/// there is none, as in a release build.
+pub fn of_this_thread(lines: &str) {
+    OF_THREAD.set((lines.to_owned(), Passes { text: String::new(), counts: vec![] }));
 }
 
 /// The passes of points under one text.
@@ -194,6 +216,17 @@ mod tests {
         for text in ["", "commit", "commit:", "commit:enoent", "commit:eio:x"] {
             assert_eq!(passes.next(FaultPoint::Commit, text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_thread_has_faults_of_its_own() {
+        of_this_thread("commit:eio:2");
+        let elsewhere = std::thread::spawn(|| (0..3).all(|_| FaultPoint::Commit.pass().is_ok()));
+        let kinds: Vec<_> = (0..3).map(|_| FaultPoint::Commit.pass().map_err(|e| e.raw_os_error())).collect();
+        assert_eq!(kinds, [Ok(()), Err(Some(Errno::IO.raw_os_error())), Ok(())]);
+        assert!(elsewhere.join().unwrap());
+        of_this_thread("");
+        assert!((0..3).all(|_| FaultPoint::Commit.pass().is_ok()));
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Attempts that are newer than the records of their jobs: the state is an older one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_api::model::PromiseChangeReason;
+use jiff::Timestamp;
+use miserly_api::model::{LostBy, Phase, PromiseChangeReason};
 use miserly_core::{State, Time};
-use miserly_engine::{Attempt, JobRow, JobState, Journal, JournalBatch, Record, Run};
+use miserly_engine::{
+    Attempt, JobRow, JobState, Journal, JournalBatch, JournalError, JournalLine, Record, Run,
+};
+use miserly_launch::StoredInstant;
 
 use crate::clock::EarlierBoots;
 use crate::site::Host;
@@ -43,8 +47,104 @@ pub(crate) fn bring_up_to_date(journal: &mut impl Journal, host: &impl Host) -> 
     Ok(highest)
 }
 
+/// The last attempt of each job that has a record on the machine: its number, and the instant of its start if that is recorded.
+pub type LastAttempts = BTreeMap<i64, (u32, Option<StoredInstant>)>;
+
+/// Facts about a recovered or a restored state that its rows lack.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    /// The attempts on the machine.
+    pub attempts: LastAttempts,
+    /// Live jobs whose rows are older than other rows.
+    pub outdated: BTreeSet<i64>,
+    /// Jobs that later lines of the journal withdrew from a ledger.
+    pub withdrawn: BTreeSet<i64>,
+    /// The number after the highest one of a job in later lines.
+    pub next_number: i64,
+    /// The wall time of the last line; `None` if the journal is empty.
+    pub wall: Option<Timestamp>,
+}
+
+impl Recovered {
+    /// Brings the records of live jobs up to date with the records of their attempts.
+    ///
+    /// `bring_back` makes the record of an attempt one that the next daemon finds.
+    ///
+    /// # Errors
+    /// If the state cannot be read or written, or a record cannot be brought back.
+    pub fn settle<E: From<JournalError>>(
+        &self,
+        journal: &mut impl Journal,
+        mut bring_back: impl FnMut(Attempt) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // A store that is open reads each value.
+        let boots = EarlierBoots::with_last(journal).unwrap_or_default();
+        let mut batch = JournalBatch::default();
+        let line = self.wall.map(|wall| JournalLine::Recovered { wall });
+        batch.lines.extend(line.and_then(|line| serde_json::to_string(&line).ok()));
+        for row in journal.live_jobs()? {
+            let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
+            let run = record.run.as_ref().map(|run| run.nth);
+            let last = self.attempts.get(&row.number);
+            let last = last.filter(|(nth, _)| *nth > record.attempts || Some(*nth) == run);
+            if self.outdated.contains(&row.number) {
+                let held = record.state == JobState::Held || self.withdrawn.contains(&row.number);
+                queue_anew(&mut record, held && last.is_none());
+            }
+            if let Some((nth, started)) = last {
+                bring_back(Attempt { job: row.number, nth: *nth })?;
+                take_over(&mut record, *nth, started.as_ref().and_then(|started| boots.ticks(started)));
+            }
+            let body = serde_json::to_string(&record).unwrap_or_default();
+            batch.rows.extend((body != row.body).then_some(JobRow { body, ..row }));
+        }
+        // The number of an attempt's folder must not be used again.
+        let next = journal.value("next_number")?.and_then(|text| text.parse().ok()).unwrap_or(1);
+        let next = self.attempts.keys().map(|job| job + 1).fold(self.next_number.max(next), i64::max);
+        batch.values.push(("next_number".to_owned(), next.to_string()));
+        count_promises_anew(journal, &mut batch)?;
+        Ok(journal.commit(batch)?)
+    }
+}
+
+/// Ends the jobs of a restored state with an attempt that left no record on this machine. It ended since, or runs on
+/// another one. A restartable job is queued again. `now` is the time of day.
+///
+/// # Errors
+/// If the state cannot be read or written.
+pub fn lose_missing(
+    journal: &mut impl Journal,
+    has_record: impl Fn(Attempt) -> bool,
+    now: Timestamp,
+) -> Result<(), JournalError> {
+    let mut batch = JournalBatch::default();
+    for row in journal.live_jobs()? {
+        let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
+        let Some(run) = &record.run else { continue };
+        if has_record(Attempt { job: row.number, nth: run.nth }) {
+            continue;
+        }
+        if record.submission.restartable {
+            queue_anew(&mut record, false);
+        } else {
+            record.finish_lost(Phase::Lost { at: now, why: LostBy::Restored });
+        }
+        let (body, ended) = (serde_json::to_string(&record).unwrap_or_default(), record.is_finished());
+        batch.rows.push(JobRow { body, ended, ..row });
+    }
+    count_promises_anew(journal, &mut batch)?;
+    journal.commit(batch)
+}
+
+/// Makes the next daemon count anew which promises are open: those of some jobs are gone with their records.
+fn count_promises_anew(journal: &impl Journal, batch: &mut JournalBatch) -> Result<(), JournalError> {
+    let counts = journal.value("counts")?.and_then(|text| miserly_engine::unclassified(&text));
+    batch.values.extend(counts.map(|text| ("counts".to_owned(), text)));
+    Ok(())
+}
+
 /// Queues a job as if it had just been submitted, since its ledger entry is outdated.
-pub fn queue_anew(record: &mut Record, held: bool) {
+fn queue_anew(record: &mut Record, held: bool) {
     record.state = if held { JobState::Held } else { JobState::Deferred };
     (record.entry, record.run, record.started) = (None, None, None);
     record.promise.renew(PromiseChangeReason::Lost);
@@ -52,7 +152,7 @@ pub fn queue_anew(record: &mut Record, held: bool) {
 
 /// Makes an attempt that began after the record the present one of its job, as an opportunistic
 /// one. The next daemon asks its shim, and finds it running, in its window, or ended.
-pub fn take_over(record: &mut Record, nth: u32, started: Option<Time>) {
+fn take_over(record: &mut Record, nth: u32, started: Option<Time>) {
     if record.run.as_ref().is_some_and(|run| run.nth == nth) {
         return;
     }

@@ -6,11 +6,11 @@
 //! - The [`server`] accepts requests on a unix socket. The kernel's credentials identify the users.
 //! - [`daemon`] connects them to the engine.
 
+pub use miserly_store::{self as store, FolderError, crash_point};
+
+use miserly_store::folder;
+
 pub mod clock;
-
-pub mod crash_point;
-
-pub mod store;
 
 pub mod config;
 
@@ -29,10 +29,6 @@ pub mod executor_service;
 pub mod separation;
 
 mod syscall_filter;
-
-mod folder;
-
-pub use folder::FolderError;
 
 mod engine_handle;
 

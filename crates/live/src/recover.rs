@@ -6,7 +6,7 @@
 //! until a backup contains its end. The records of jobs are brought up to date with them here. So a
 //! running job is adopted, and no job runs twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
@@ -14,11 +14,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use miserly_api::model::{LostBy, Phase};
-use miserly_core::Time;
-use miserly_engine::{JobRow, JobState, JournalBatch, JournalLine, Record};
-use miserly_launch::StartRecord;
-use miserly_launcher::{EarlierBoots, queue_anew, take_over};
+use miserly_engine::{Attempt, JournalLine};
+use miserly_launch::{StartRecord, StoredInstant};
+use miserly_launcher::{Recovered, lose_missing};
 use rustix::process::geteuid;
 
 use crate::store::{Recovery, Store, StoreError, ended_folders};
@@ -43,81 +41,38 @@ pub fn recover(folder: &Path) -> Result<Recovery, StoreError> {
 pub fn restore(folder: &Path, backup: &Path) -> Result<Recovery, StoreError> {
     Store::restore(folder, backup, |store, recovery| {
         settle(store, recovery, folder)?;
-        lose_missing(store, folder)
+        let homes = homes(folder)?;
+        let has_record = |Attempt { job, nth }: Attempt| {
+            homes.iter().any(|home| home.join(format!("{job}.{nth}")).exists())
+        };
+        Ok(lose_missing(store, has_record, Timestamp::now())?)
     })
-}
-
-/// Ends the jobs with an attempt that left no record on this machine. It ended since, or runs on
-/// another one. A restartable job is queued again.
-fn lose_missing(store: &mut Store, folder: &Path) -> Result<(), StoreError> {
-    let mut batch = JournalBatch::default();
-    let homes = homes(folder)?;
-    for row in store.live_jobs()? {
-        let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
-        let Some(run) = &record.run else { continue };
-        let name = format!("{}.{}", row.number, run.nth);
-        if homes.iter().any(|home| home.join(&name).exists()) {
-            continue;
-        }
-        if record.submission.restartable {
-            queue_anew(&mut record, false);
-        } else {
-            record.finish_lost(Phase::Lost { at: Timestamp::now(), why: LostBy::Restored });
-        }
-        let (body, ended) = (serde_json::to_string(&record).unwrap_or_default(), record.is_finished());
-        batch.rows.push(JobRow { body, ended, ..row });
-    }
-    count_promises_anew(store, &mut batch);
-    store.commit(&batch)
-}
-
-/// Makes the next daemon count anew which promises are open: those of some jobs are gone with their records.
-fn count_promises_anew(store: &Store, batch: &mut JournalBatch) {
-    let counts = store.meta("counts").and_then(miserly_engine::unclassified);
-    batch.values.extend(counts.map(|text| ("counts".to_owned(), text)));
 }
 
 /// Brings the records of live jobs up to date with the records of their attempts.
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
-    let since = Since::read(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line))?;
-    // A store that is open reads each value.
-    let boots = EarlierBoots::with_last(store).unwrap_or_default();
-    let mut batch = JournalBatch::default();
-    batch.lines.extend(recovered_line(store)?);
-    for row in store.live_jobs()? {
-        let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
-        let run = record.run.as_ref().map(|run| run.nth);
-        let last =
-            attempts.get(&row.number).filter(|last| last.nth > record.attempts || Some(last.nth) == run);
-        if recovery.outdated.contains(&row.number) {
-            let held = record.state == JobState::Held || since.withdrawn.contains(&row.number);
-            queue_anew(&mut record, held && last.is_none());
-        }
-        if let Some(last) = last {
-            last.bring_back(&home).map_err(|source| io_error(&last.folder, source))?;
-            take_over(&mut record, last.nth, last.started(&boots));
-        }
-        let body = serde_json::to_string(&record).unwrap_or_default();
-        batch.rows.extend((body != row.body).then_some(JobRow { body, ..row }));
-    }
-    // The number of an attempt's folder must not be used again.
-    let next = store.meta("next_number").and_then(|text| text.parse().ok()).unwrap_or(1);
-    let next = attempts.keys().map(|job| job + 1).fold(since.next_number.max(next), i64::max);
-    batch.values.push(("next_number".to_owned(), next.to_string()));
-    count_promises_anew(store, &mut batch);
-    store.commit(&batch)
+    let mut recovered = Recovered {
+        attempts: attempts.iter().map(|(job, last)| (*job, (last.nth, last.started()))).collect(),
+        outdated: recovery.outdated.iter().copied().collect(),
+        wall: last_wall(store)?,
+        ..Recovered::default()
+    };
+    read_since(store, recovery.backup.as_ref().map_or(0, |backup| backup.last_line), &mut recovered)?;
+    recovered.settle(store, |attempt: Attempt| {
+        let Some(last) = attempts.get(&attempt.job) else { return Ok(()) };
+        last.bring_back(&home).map_err(|source| io_error(&last.folder, source))
+    })
 }
 
-/// Returns the line that marks the recovery in the journal, unless the journal is empty.
-fn recovered_line(store: &Store) -> Result<Option<String>, StoreError> {
+/// Returns the wall time of the last line that has one.
+fn last_wall(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let mut last = None;
     store.journal(store.last_line().saturating_sub(LAST), &mut |line| {
         last = serde_json::from_str::<JournalLine>(&line.body).ok().and_then(|line| line.wall()).or(last);
         ControlFlow::Continue(())
     })?;
-    let line = last.map(|wall| JournalLine::Recovered { wall });
-    Ok(line.and_then(|line| serde_json::to_string(&line).ok()))
+    Ok(last)
 }
 
 /// The last attempt of a job that has a folder.
@@ -143,11 +98,11 @@ impl LastAttempt {
         }
     }
 
-    /// Returns the start, if its record is still there and the clock of its boot is known.
-    fn started(&self, boots: &EarlierBoots) -> Option<Time> {
+    /// Returns the instant of the start, if its record is still there.
+    fn started(&self) -> Option<StoredInstant> {
         let started: StartRecord =
             serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
-        boots.ticks(&started.instant())
+        Some(started.instant())
     }
 }
 
@@ -192,27 +147,17 @@ fn attempt(name: &str) -> Option<(i64, u32)> {
     Some((job.parse().ok()?, nth.parse().ok()?))
 }
 
-/// Facts of the journal that are newer than the backup.
-struct Since {
-    /// Jobs that their users cancelled or held, or that the engine removed from the ledger.
-    withdrawn: BTreeSet<i64>,
-    /// The number after the highest one of a submitted job.
-    next_number: i64,
-}
-
-impl Since {
-    fn read(store: &Store, last_line: i64) -> Result<Since, StoreError> {
-        let mut since = Since { withdrawn: BTreeSet::new(), next_number: 1 };
-        store.journal(last_line + 1, &mut |line| {
-            if let Ok(JournalLine::Round(round)) = serde_json::from_str(&line.body) {
-                let submitted = round.submitted.iter().map(|job| job.number + 1);
-                since.next_number = submitted.fold(since.next_number, i64::max);
-                since.withdrawn.extend(round.withdrawn);
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(since)
-    }
+/// Adds the facts of lines that are newer than the backup.
+fn read_since(store: &Store, last_line: i64, recovered: &mut Recovered) -> Result<(), StoreError> {
+    store.journal(last_line + 1, &mut |line| {
+        if let Ok(JournalLine::Round(round)) = serde_json::from_str(&line.body) {
+            let submitted = round.submitted.iter().map(|job| job.number + 1);
+            recovered.next_number = submitted.fold(recovered.next_number, i64::max);
+            // Their users cancelled or held them, or the engine removed them from the ledger.
+            recovered.withdrawn.extend(round.withdrawn);
+        }
+        ControlFlow::Continue(())
+    })
 }
 
 fn io_error(path: &Path, source: io::Error) -> StoreError {

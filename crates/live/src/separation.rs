@@ -174,7 +174,7 @@ pub(crate) fn daemon_user(name: &str) -> Result<User, SeparationError> {
     if user.uid.is_root() || user.gid.as_raw() == 0 {
         return Err(SeparationError::Root(name.to_owned()));
     }
-    if !users::is_private_group_of(&user, user.gid.as_raw()) {
+    if !folder::is_private_group_of(&user, user.gid.as_raw()) {
         return Err(SeparationError::SharedGroup(name.to_owned()));
     }
     Ok(user)

@@ -80,18 +80,6 @@ pub(crate) fn is_group(group: &AccountName) -> bool {
     found.is_ok_and(|group| group.is_some())
 }
 
-/// Returns whether a group is the private one of this process's user: it has the user's name, and no other member.
-pub(crate) fn is_private_group(gid: u32) -> bool {
-    unistd::User::from_uid(Uid::effective())
-        .is_ok_and(|user| user.is_some_and(|user| is_private_group_of(&user, gid)))
-}
-
-/// Returns whether a group is the private one of a user: it has the user's name, and no other member.
-pub(crate) fn is_private_group_of(user: &unistd::User, gid: u32) -> bool {
-    let Ok(Some(group)) = unistd::Group::from_gid(Gid::from_raw(gid)) else { return false };
-    user.gid == group.gid && user.name == group.name && group.mem.iter().all(|member| *member == user.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

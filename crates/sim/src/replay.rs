@@ -35,7 +35,7 @@ pub struct ExternalEvents {
 /// The record of one start of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunRecord {
-    /// The time that it ran.
+    /// The time that it ran. [`Span::MAX`] of a start after which the policy requeued the job.
     pub runtime: Span,
     /// The way in which it ended.
     pub how: EndHow,

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status};
+use miserly_api::model::{
+    Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status, WaitReason,
+};
 use miserly_engine::{
     Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, MemoryJournal, Snapshot,
 };
@@ -30,6 +32,7 @@ const LONGEST_GRACE: i64 = 2 * SECOND;
 /// The facts about a job that its user knows.
 #[derive(Clone, Debug, Default)]
 struct Seen {
+    user: u32,
     wish: Wish,
     /// The earliest start, in ticks.
     begin: Option<i64>,
@@ -45,6 +48,9 @@ struct Seen {
     released: bool,
     /// The last time limit, and the instant at which it was seen first.
     limit: (Duration, i64),
+    /// Whether a restored state had it unfinished. Its attempt may be one that the state did not know: it takes the place of
+    /// the job in the ledger, whose window begins then. The record of an ended one has no start.
+    restored: bool,
     ended: Option<Phase>,
 }
 
@@ -56,6 +62,8 @@ pub(crate) struct Watch {
     moves: bool,
     /// Whether some jobs wait for others.
     conditions: bool,
+    /// The jobs that a restore lost.
+    lost: BTreeSet<i64>,
 }
 
 /// The jobs that keep a world from its end.
@@ -66,6 +74,8 @@ pub(crate) struct OpenJobs {
     first: String,
     pub(crate) held: Vec<i64>,
     pub(crate) paused: Vec<i64>,
+    /// Jobs with more processors than a later limit permits to their users.
+    pub(crate) oversized: Vec<i64>,
 }
 
 impl OpenJobs {
@@ -81,12 +91,16 @@ impl Watch {
     }
 
     /// Takes note of accepted jobs.
-    pub(crate) fn accept(&mut self, numbers: &[i64], wish: &Wish, now: i64) -> Checked {
+    pub(crate) fn accept(&mut self, numbers: &[i64], user: u32, wish: &Wish, now: i64) -> Checked {
         self.conditions |= !wish.after.is_empty();
         for number in numbers {
-            let seen =
-                Seen { wish: wish.clone(), begin: wish.begin.map(|ticks| now + ticks), ..Seen::default() };
-            if self.jobs.insert(*number, seen).is_some() {
+            let seen = Seen {
+                user,
+                wish: wish.clone(),
+                begin: wish.begin.map(|ticks| now + ticks),
+                ..Seen::default()
+            };
+            if self.lost.contains(number) || self.jobs.insert(*number, seen).is_some() {
                 return Err(format!("the number {number} is given twice"));
             }
         }
@@ -97,7 +111,7 @@ impl Watch {
     pub(crate) fn asked(&mut self, tags: &BTreeMap<u32, Vec<i64>>, user: u32, request: &Request) {
         if let (0, Some(tag)) = (user, request.tag()) {
             for number in tags.get(&tag).into_iter().flatten() {
-                self.jobs.entry(*number).or_default().by_operator = true;
+                self.change(*number, |seen| seen.by_operator = true);
             }
         }
         let (tag, moves) = match request {
@@ -105,7 +119,7 @@ impl Watch {
             Request::Modify { tag, before, move_promises, .. } => (tag, *move_promises || before.is_some()),
             Request::Requeue { tag, move_promises } => {
                 for number in tags.get(tag).into_iter().flatten() {
-                    self.jobs.entry(*number).or_default().requeued = true;
+                    self.change(*number, |seen| seen.requeued = true);
                 }
                 (tag, *move_promises)
             }
@@ -115,15 +129,45 @@ impl Watch {
         self.moves |= moves;
         if matches!(request, Request::Release { .. }) {
             for number in tags.get(tag).into_iter().flatten() {
-                self.jobs.entry(*number).or_default().released = true;
+                self.change(*number, |seen| seen.released = true);
             }
         }
     }
 
+    /// Returns the user of an accepted job.
+    pub(crate) fn owner(&self, number: i64) -> Option<u32> {
+        Some(self.jobs.get(&number)?.user)
+    }
+
+    /// Returns whether no restore lost a job.
+    pub(crate) fn has_lost_none(&self) -> bool {
+        self.lost.is_empty()
+    }
+
     pub(crate) fn release(&mut self, number: i64) {
-        if let Some(seen) = self.jobs.get_mut(&number) {
-            seen.released = true;
+        self.change(number, |seen| seen.released = true);
+    }
+
+    fn change(&mut self, number: i64, change: impl FnOnce(&mut Seen)) {
+        self.jobs.get_mut(&number).map(change);
+    }
+
+    /// Takes note that the state is an earlier one.
+    pub(crate) fn restore(&mut self, earlier: &Watch) {
+        let later = std::mem::replace(self, earlier.clone());
+        for (number, seen) in later.jobs {
+            if let Some(earlier) = self.jobs.get_mut(&number) {
+                earlier.by_operator |= seen.by_operator;
+                earlier.requeued |= seen.requeued;
+                earlier.released |= seen.released;
+                earlier.restored = earlier.ended.is_none();
+            } else {
+                self.lost.insert(number);
+            }
         }
+        self.lost.extend(later.lost);
+        self.moves |= later.moves;
+        self.conditions |= later.conditions;
     }
 }
 
@@ -146,7 +190,13 @@ impl World {
         self.check_capacity()?;
         self.check_gpus()?;
         self.check_turns()?;
-        if all { self.check_stored(&snapshot) } else { Ok(()) }
+        self.check_limits(&snapshot)?;
+        self.check_reservations(&snapshot, &views, &status)?;
+        if all {
+            self.check_reads(&snapshot)?;
+            self.check_stored(&snapshot)?;
+        }
+        Ok(())
     }
 
     fn snapshot(&self) -> Option<std::sync::Arc<Snapshot>> {
@@ -201,6 +251,13 @@ impl World {
                 self.watch.release(view.number);
                 open.held.push(view.number);
             }
+            let is_too_large = |reason: &WaitReason| match reason {
+                WaitReason::UserLimit { limit, most } => limit.ends_with(".cpus") && *most < view.cpus,
+                _ => false,
+            };
+            if view.reasons.iter().any(is_too_large) {
+                open.oversized.push(view.number);
+            }
             if view.paused {
                 open.paused.push(view.number);
             }
@@ -241,7 +298,7 @@ impl World {
         Ok(())
     }
 
-    fn ticks(&self, at: Timestamp) -> i64 {
+    pub(crate) fn ticks(&self, at: Timestamp) -> i64 {
         self.moment().ticks_at(at).ticks()
     }
 
@@ -275,13 +332,16 @@ impl World {
             let runs_once =
                 seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !self.preempts;
             let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
-            seen.kept = latest.filter(|_| runs_once && is_kept).map(|latest| (latest, view.attempts));
+            seen.kept = latest
+                .filter(|_| runs_once && is_kept && !seen.restored)
+                .map(|latest| (latest, view.attempts));
             (seen.judged, seen.open) = (view.judged.len(), None);
         } else if view.judged.len() < seen.judged {
             return Err("a judgement of its promise is gone".into());
         }
         check_kept(seen, view, begun)?;
         if !seen.wish.early
+            && !seen.restored
             && comparable
             && let (Some(started), Some(begun)) = (started, begun)
             && (started - begun).abs() > TOLERANCE
@@ -337,13 +397,17 @@ impl World {
         let loaded = Engine::open(setup, info, journal.clone(), NoLauncher, self.moment());
         let loaded = loaded.map_err(|error| format!("the stored state cannot be loaded: {error}"))?;
         let loaded = loaded.snapshots().latest();
-        let [shown, stored] = [(snapshot, &self.journal), (&*loaded, &journal)].map(|(snapshot, journal)| {
-            let list = DaemonRequest::Jobs(Filter { all: true, details: true, ..Filter::default() });
-            self.answer(snapshot, &list, journal)
-        });
+        let list = DaemonRequest::Jobs(Filter { all: true, details: true, ..Filter::default() });
+        let shown = self.answer(snapshot, &list, &self.journal);
+        let stored = self.answer(&loaded, &list, &journal);
         let (Ok(DaemonReply::Jobs(shown)), Ok(DaemonReply::Jobs(stored))) = (shown, stored) else {
             return Err("a list is refused".into());
         };
+        // Adopted attempts are in no state.
+        let [shown, stored] = [shown, stored].map(|mut jobs| {
+            jobs.retain(|job| self.watch.jobs.contains_key(&job.number));
+            jobs
+        });
         for (shown, stored) in shown.iter().zip(&stored) {
             if let Some(differs) = difference(shown, stored) {
                 return Err(format!("job {} is stored otherwise: {differs}", shown.number));

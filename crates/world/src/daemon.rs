@@ -6,9 +6,10 @@ use std::panic::resume_unwind;
 use std::rc::Rc;
 
 use miserly_core::Time;
-use miserly_engine::{Engine, EngineError, Input, MemoryJournal};
+use miserly_engine::{Engine, EngineError, Input};
 use miserly_launcher::BootClock;
 
+use crate::journals::WorldJournal;
 use crate::site::{Beside, Machine, MachineClocks, Processes, Shims};
 
 /// The time that a batch takes, in ticks.
@@ -23,7 +24,7 @@ pub(crate) struct Ended(pub(crate) EngineError);
 
 /// A daemon. All of it is gone when it dies.
 pub(crate) struct Daemon {
-    pub(crate) engine: RefCell<Engine<Processes, MemoryJournal>>,
+    pub(crate) engine: RefCell<Engine<Processes, WorldJournal>>,
     pub(crate) shims: Shims,
     pub(crate) inputs: Inputs,
     pub(crate) clock: BootClock<MachineClocks>,

@@ -8,7 +8,7 @@ use miserly_core::draw;
 use crate::step::{
     Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,
 };
-use crate::world::USERS;
+use crate::world::{RESERVED, USERS};
 
 /// The policies of queues.
 const POLICIES: [&str; 10] = [
@@ -32,6 +32,8 @@ const GANG: [&str; 5] = [
     "gang(quantum=3s, slots=2, packing=first-fit, alternative=false)",
     "gang(quantum=1s, slots=4, packing=best-fit, unify=false, strict=false, switch=0.5)",
 ];
+/// One in so many seeds has a store.
+const STORED: u64 = 8;
 
 /// A sequence of numbers from a seed.
 struct Draws {
@@ -89,9 +91,12 @@ enum Kind {
     SignalMain,
     Soon,
     ShutDown,
+    TearCommit,
+    FailOpen,
+    Restore,
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 21] = [
     Kind::Kill,
     Kind::KillWithin,
     Kind::Stop,
@@ -110,6 +115,9 @@ const KINDS: [Kind; 18] = [
     Kind::Modify,
     Kind::Reserve,
     Kind::Ask,
+    Kind::TearCommit,
+    Kind::FailOpen,
+    Kind::Restore,
 ];
 
 /// The kinds of steps that fewer seeds have.
@@ -170,7 +178,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
     }
     let mut maker = Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
-    Script { machine, steps }
+    Script { machine, stored: seed % STORED == 1, steps }
 }
 
 fn machine(draws: &mut Draws) -> MachineSetup {
@@ -188,6 +196,8 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         cleanup: draws.ticks(3) * SECOND,
         grace: draws.ticks(3) * SECOND,
         slack,
+        user_jobs: draws.one_in(6).then(|| 1 + draws.below(3)),
+        user_cpus: draws.one_in(6).then(|| 1 + draws.below(4)),
     }
 }
 
@@ -256,9 +266,11 @@ impl Maker {
         }
         let members = if features.arrays && self.draws.one_in(4) { 1 + self.draws.small(5) } else { 0 };
         let runs = (0..=self.draws.below(3)).map(|_| self.habit(time)).collect();
+        let reserves = self.kinds.contains(&Kind::Reserve);
         let draws = &mut self.draws;
+        let of_reservation = reserves && draws.one_in(6);
         let wish = Wish {
-            queue,
+            queue: if of_reservation { RESERVED + usize::from(draws.one_in(2)) } else { queue },
             cpus: 1 + draws.below(most),
             gpus: u64::from(queue == 0 && self.machine.gpus > 0 && draws.one_in(3)),
             time,
@@ -353,6 +365,15 @@ impl Maker {
                 request(Request::Modify { tag, time, cpus, before, move_promises })
             }
             Kind::Reserve => self.reserve(),
+            Kind::TearCommit => {
+                let part = u16::try_from(self.draws.below(1000)).unwrap_or(0);
+                vec![Step::TearCommit { part }, self.submit(), self.away(), Step::Start]
+            }
+            Kind::FailOpen => {
+                vec![Step::FailOpen, Step::Kill { after: 0 }, Step::Start, self.away(), Step::Start]
+            }
+            Kind::Restore if self.draws.one_in(2) => vec![Step::BackUp],
+            Kind::Restore => vec![Step::Restore { sweep: self.draws.one_in(4) }],
             Kind::Ask => {
                 let (cpus, time) = (1 + self.draws.below(4), 1 + self.draws.small(60));
                 let asked = match self.draws.below(5) {

@@ -28,13 +28,16 @@ impl Effects {
         self.0.store(after.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
+    /// Kills the daemon.
+    pub(crate) fn die(&self) -> ! {
+        self.kill_after(None);
+        resume_unwind(Box::new(Killed))
+    }
+
     /// Passes a place at which the daemon can die.
     pub(crate) fn pass(&self) {
         match self.0.load(Ordering::Relaxed) {
-            0 => {
-                self.kill_after(None);
-                resume_unwind(Box::new(Killed));
-            }
+            0 => self.die(),
             NEVER => {}
             left => self.0.store(left - 1, Ordering::Relaxed),
         }

@@ -109,6 +109,20 @@ pub enum Step {
         /// The new one.
         machine: Box<MachineSetup>,
     },
+    /// The daemon is killed in the next commit, of which only a part is written. A journal in memory has nothing of it.
+    TearCommit {
+        /// The part, in thousandths.
+        part: u16,
+    },
+    /// The disk fails when the next daemon opens its store.
+    FailOpen,
+    /// The operator copies the state.
+    BackUp,
+    /// The operator stops the daemon, and starts one with the last copy of the state.
+    Restore {
+        /// Whether attempts that the copy does not have are ended.
+        sweep: bool,
+    },
 }
 
 /// What can happen in the middle of a task of the daemon.
@@ -193,7 +207,7 @@ impl Request {
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of a submission")]
 pub struct Wish {
-    /// The queue, by place in the configuration.
+    /// The queue, by place in the configuration; from 100 on, a reservation.
     pub queue: usize,
     /// Processors.
     pub cpus: u64,
@@ -289,6 +303,12 @@ pub struct MachineSetup {
     pub grace: i64,
     /// Time from the planned start to the latest start that is promised, ticks.
     pub slack: i64,
+    /// The most jobs of each user in ledgers.
+    #[serde(default)]
+    pub user_jobs: Option<u64>,
+    /// The most processors of the jobs of each user in ledgers.
+    #[serde(default)]
+    pub user_cpus: Option<u64>,
 }
 
 /// A script: a machine, and the steps of its life.
@@ -297,6 +317,9 @@ pub struct MachineSetup {
 pub struct Script {
     /// The first configuration.
     pub machine: MachineSetup,
+    /// Whether the journal is the store of the daemon, in a folder.
+    #[serde(default)]
+    pub stored: bool,
     /// The steps.
     pub steps: Vec<Step>,
 }
@@ -307,7 +330,8 @@ impl Script {
         let json = |value: serde_json::Result<String>| value.unwrap_or_default();
         let steps = self.steps.iter().map(|step| json(serde_json::to_string(step))).collect::<Vec<_>>();
         let machine = json(serde_json::to_string(&self.machine));
-        format!("{{\"machine\":{machine},\n\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
+        let stored = if self.stored { "\"stored\":true,\n" } else { "" };
+        format!("{{\"machine\":{machine},\n{stored}\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
     }
 }
 
@@ -353,6 +377,13 @@ impl fmt::Display for Step {
             Step::SignalMain { tag, signal } => write!(f, "the main process of #{tag} receives {signal:?}"),
             Step::Soon { ticks, event } => write!(f, "in {}: {event:?}", Seconds(*ticks)),
             Step::Reload { machine } => write!(f, "the configuration becomes {machine}"),
+            Step::TearCommit { part } => {
+                write!(f, "the daemon is killed in the next commit, after {part} thousandths of its bytes")
+            }
+            Step::FailOpen => write!(f, "the store fails when it is opened next"),
+            Step::BackUp => write!(f, "the state is copied"),
+            Step::Restore { sweep: true } => write!(f, "the copy is restored, with --sweep"),
+            Step::Restore { sweep: false } => write!(f, "the copy is restored"),
         }
     }
 }
@@ -417,13 +448,19 @@ impl fmt::Display for MachineSetup {
         write!(f, "{} GPUs, ", self.gpus)?;
         let early = if self.opportunistic { "" } else { "no " };
         write!(f, "{early}early runs, cleanup {}, grace {}", Seconds(self.cleanup), Seconds(self.grace))?;
-        write!(f, ", slack {}", Seconds(self.slack))
+        write!(f, ", slack {}", Seconds(self.slack))?;
+        for (most, what) in [(self.user_jobs, "jobs"), (self.user_cpus, "processors")] {
+            if let Some(most) = most {
+                write!(f, ", {most} {what} of a user")?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "machine: {}", self.machine)?;
+        writeln!(f, "machine: {}{}", self.machine, if self.stored { ", with a store" } else { "" })?;
         for (number, step) in self.steps.iter().enumerate() {
             writeln!(f, "{:4}. {step}", number + 1)?;
         }

@@ -11,19 +11,23 @@ use std::task::{Context, Poll, Waker};
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Array, Condition as JobCondition, JobChange, JobSignal, Modification, Problem, ProblemCode, Reservation,
-    ReservedTime, Retry, SignalRequest, Submission, When,
+    Array, Condition as JobCondition, JobChange, JobSignal, Modification, Problem, ProblemCode, Quote,
+    Reservation, ReservedTime, Retry, SignalRequest, Submission, When,
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JournalError, MemoryJournal,
-    Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
+    DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JobRow, JobState, JournalError, Limits, Now,
+    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 
+use crate::asked::{caller, check_reply, secret};
 use crate::checks::Watch;
 use crate::daemon::{BATCH, Daemon, Ended};
 use crate::effects::{Effects, Killed, panic_text};
+use crate::journals::{CommitFault, WorldJournal};
+use crate::limits::Places;
+use crate::restored::Restorable;
 use crate::site::{Beside as _, Home, Machine, MachineClocks, Shims};
 use crate::step::{Condition, Event, MachineSetup, Request, SECOND, Script, Step, Wish};
 
@@ -35,6 +39,10 @@ const RESTLESS: u32 = 2000;
 const EVERY: usize = 10;
 /// The time after the end of the faults within which everything must have come to an end.
 const SETTLE: i64 = 3600 * 24 * SECOND;
+/// The time between a quote and its submission.
+const TICKS: jiff::SignedDuration = jiff::SignedDuration::from_micros(BATCH);
+/// The number of the first reservation, as a queue of a wish.
+pub(crate) const RESERVED: usize = 100;
 /// The first of the users.
 pub(crate) const USERS: u32 = 1000;
 
@@ -62,7 +70,7 @@ pub struct Outcome {
 
 /// Runs a script.
 pub fn run(script: &Script) -> Outcome {
-    let mut world = World::new(script.machine.clone());
+    let mut world = World::new(script);
     let failure = world.play(script);
     let World { trace, watch, batches, .. } = world;
     Outcome { failure, trace, jobs: watch.count(), batches: batches.get() }
@@ -94,7 +102,15 @@ pub(crate) struct World {
     pub(crate) suspends: bool,
     setup: MachineSetup,
     effects: Effects,
-    pub(crate) journal: MemoryJournal,
+    pub(crate) journal: WorldJournal,
+    /// The last copy of the state that the operator made.
+    pub(crate) backup: Option<Restorable>,
+    /// The places that users had at the last check.
+    pub(crate) places: Places,
+    /// The instant from which the daemon is present: it began, or goes on after a stall.
+    pub(crate) began: i64,
+    /// What the next daemon does with attempts that its state does not have.
+    pub(crate) unknown: UnknownAttempts,
     pub(crate) machine: Rc<Machine>,
     /// The clock of the last daemon.
     clock: Option<BootClock<MachineClocks>>,
@@ -102,9 +118,7 @@ pub(crate) struct World {
     stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
-    /// The instant at which the daemon has begun.
-    begun_at: i64,
-    full: bool,
+    pub(crate) full: bool,
     /// The batches since the daemon last waited.
     restless: u32,
     /// The jobs of each submission.
@@ -138,23 +152,26 @@ type Reply = Receiver<Result<DaemonReply, Problem>>;
 pub(crate) type Checked = Result<(), String>;
 
 impl World {
-    fn new(setup: MachineSetup) -> World {
+    fn new(script: &Script) -> World {
         let effects = Effects::default();
-        let of_journal = effects.clone();
         World {
             now: 0,
             wall_was_set: false,
             preempts: false,
             suspends: false,
-            setup,
-            journal: MemoryJournal::default().observed(move || of_journal.pass()),
+            setup: script.machine.clone(),
+            journal: WorldJournal::new(script.stored, effects.clone()),
+            backup: None,
+            places: Places::new(),
+            began: 0,
+            unknown: UnknownAttempts::Adopt,
             machine: Machine::new(effects.clone()),
             clock: None,
             effects,
             daemon: None,
             stalled_until: 0,
             quiet_from: 0,
-            begun_at: 0,
+            
             full: false,
             restless: 0,
             tags: BTreeMap::new(),
@@ -185,8 +202,9 @@ impl World {
                 None => self.settle(),
             };
             let every = number % EVERY == EVERY - 1 || step.is_none();
-            let done = done.and_then(|()| self.take_replies());
-            if let Err(what) = done.and_then(|()| self.check(every)) {
+            let replays = step.is_none() || number == script.steps.len() / 2;
+            let checked = done.and_then(|()| self.take_replies()).and_then(|()| self.check(every));
+            if let Err(what) = checked.and_then(|()| if replays { self.check_replay() } else { Ok(()) }) {
                 self.note(&format!("FAILS: {what}"));
                 last = Some(Failure { step: number + 1, what });
                 break;
@@ -223,7 +241,7 @@ impl World {
 
     /// Returns the instant since which nothing disturbs the daemon.
     pub(crate) fn quiet_since(&self) -> i64 {
-        self.quiet_from.max(self.stalled_until).max(self.begun_at)
+        self.quiet_from.max(self.stalled_until).max(self.began)
     }
 
     fn take(&mut self, step: &Step) -> Checked {
@@ -244,6 +262,7 @@ impl World {
             }
             Step::Stall { ticks } => {
                 self.stalled_until = self.now + ticks;
+                self.began = self.stalled_until;
                 self.pass(*ticks)
             }
             Step::Reboot { ticks } => self.reboot(*ticks),
@@ -269,7 +288,8 @@ impl World {
                 Ok(())
             }
             Step::FailCommit { stored } => {
-                self.journal.change(|journal| journal.fails = Some(*stored));
+                let fault = if *stored { CommitFault::Unflushed } else { CommitFault::Unwritten };
+                self.journal.fail_commit(Some(fault));
                 Ok(())
             }
             Step::KillShim { tag } => {
@@ -286,6 +306,16 @@ impl World {
             }
             Step::Soon { ticks, event } => self.soon(*ticks, event),
             Step::Reload { machine } => self.reload(machine),
+            Step::TearCommit { part } => {
+                self.journal.tear_commit(Some(*part));
+                Ok(())
+            }
+            Step::FailOpen => {
+                self.journal.fail_open(true);
+                Ok(())
+            }
+            Step::BackUp => self.back_up(),
+            Step::Restore { sweep } => self.restore(*sweep),
         }
     }
 
@@ -360,10 +390,11 @@ impl World {
         self.note(&format!("  the daemon is gone: {why}"));
         self.effects.kill_after(None);
         self.daemon = None;
+        self.journal.close();
         self.stalled_until = 0;
     }
 
-    fn stop(&mut self) -> Checked {
+    pub(crate) fn stop(&mut self) -> Checked {
         let Some(daemon) = self.daemon.take() else { return Ok(()) };
         let now = self.moment();
         let done = guarded(|| daemon.engine.borrow_mut().shutdown(now));
@@ -377,10 +408,15 @@ impl World {
     }
 
     /// Starts a daemon unless one runs, in the order of the real one.
-    fn start(&mut self) -> Checked {
+    pub(crate) fn start(&mut self) -> Checked {
         if self.daemon.is_some() {
             return Ok(());
         }
+        if !self.journal.open()? {
+            self.die("its state cannot be opened");
+            return Ok(());
+        }
+        let unknown = self.unknown;
         let (machine, mut journal, setup) = (&self.machine, self.journal.clone(), self.setup_now());
         let batches = Rc::clone(&self.batches);
         let begun = guarded(move || {
@@ -392,7 +428,7 @@ impl World {
             let options = StartOptions {
                 setup,
                 info: DaemonInfo { runs_as_users: true, ..DaemonInfo::default() },
-                unknown: UnknownAttempts::Adopt,
+                unknown,
                 observer: Box::new(|_| {}),
             };
             let wait = async |_: &EngineError| Err(StartFailed::NoRoom);
@@ -428,13 +464,14 @@ impl World {
             Called::Panicked(text) => Called::Panicked(text),
         };
         self.set_now(self.machine.now() + BATCH);
-        self.begun_at = self.now;
+        self.began = self.now;
         self.after(begun)
     }
 
     fn reload(&mut self, machine: &MachineSetup) -> Checked {
         let setup = World::setup(machine);
         let now = self.moment();
+        self.places = self.places_now();
         let Some(daemon) = self.daemon.clone() else { return Ok(()) };
         let mut refused = None;
         let done = guarded(|| match daemon.engine.borrow_mut().reconfigure(now, setup) {
@@ -455,18 +492,24 @@ impl World {
     }
 
     fn submit(&mut self, tag: u32, user: u32, wish: &Wish) -> Checked {
-        let Some(submission) = self.submission(tag, wish) else { return Ok(()) };
+        self.rest()?;
+        let Some(submission) = self.submission(user, tag, wish) else { return Ok(()) };
         self.machine.set_habits(tag, wish.runs.clone());
+        let (quote, before) = (self.quoted(user, &submission), self.journal.rows());
         let Some(reply) = self.ask(user, DaemonRequest::Submit(submission))? else { return Ok(()) };
+        // A held job has no window yet.
+        if let Some(quote) = quote.filter(|_| !wish.hold) {
+            check_quote(&quote, &reply)?;
+        }
         match reply {
             Ok(DaemonReply::Submitted(submitted)) => {
                 let numbers: Vec<i64> = submitted.jobs.iter().map(|job| job.number).collect();
                 self.note(&format!("  accepted as {numbers:?}"));
-                self.watch.accept(&numbers, wish, self.now)?;
+                self.watch.accept(&numbers, user, wish, self.now)?;
                 self.tags.insert(tag, numbers);
             }
             Ok(other) => return Err(format!("a submission is answered by {other:?}")),
-            Err(problem) => self.refused(&problem)?,
+            Err(problem) => self.refused(&problem, &before)?,
         }
         Ok(())
     }
@@ -476,7 +519,7 @@ impl World {
         let jobs = event.tag().map(|tag| self.jobs_of(tag)).unwrap_or_default();
         match *event {
             Event::Request { user, ref request } => {
-                let Some(question) = self.question(request) else { return Ok(()) };
+                let Some(question) = self.question(user, request) else { return Ok(()) };
                 let Some((input, reply)) = self.input(user, question) else { return Ok(()) };
                 let Some(daemon) = &self.daemon else { return Ok(()) };
                 self.watch.asked(&self.tags, user, request);
@@ -495,11 +538,34 @@ impl World {
         Ok(())
     }
 
+    /// Returns the quote for a submission.
+    fn quoted(&self, user: u32, submission: &Submission) -> Option<Result<Quote, Problem>> {
+        let snapshot = self.latest().filter(|_| self.is_quiet())?;
+        let question = DaemonRequest::Quote(submission.clone());
+        match snapshot.answer(self.moment(), &caller(user), &question, &self.journal, &|_, _| Ok(())) {
+            Ok(DaemonReply::Quote(quote)) => Some(Ok(quote)),
+            Ok(_) => None,
+            Err(problem) => Some(Err(problem)),
+        }
+    }
+
+    /// Lets the daemon do all that is due, so that the next batch has one request.
+    fn rest(&mut self) -> Checked {
+        for _ in 0..RESTLESS {
+            let next = self.machine.next().into_iter().chain(self.daemon_next()).min();
+            if next.is_none_or(|next| next > self.now) {
+                break;
+            }
+            self.pass(0)?;
+        }
+        Ok(())
+    }
+
     /// Looks at the replies to requests that were made a while ago.
     fn take_replies(&mut self) -> Checked {
         for reply in std::mem::take(&mut self.replies) {
             match reply.try_recv() {
-                Ok(Err(problem)) => self.refused(&problem)?,
+                Ok(Err(problem)) => check_refusal(&problem)?,
                 Err(TryRecvError::Empty) => self.replies.push(reply),
                 Ok(Ok(_)) | Err(TryRecvError::Disconnected) => {}
             }
@@ -507,20 +573,32 @@ impl World {
         Ok(())
     }
 
-    fn refused(&mut self, problem: &Problem) -> Checked {
-        self.note(&format!("  refused: {}", problem.message));
-        if problem.code == ProblemCode::Internal || problem.message.contains("broke a rule") {
-            return Err(format!("a request is refused for a defect: {}", problem.message));
+    /// A request is refused: there is no further job, and none is another one than before.
+    ///
+    /// The round of the request may have other effects: a reservation has ended, or a policy plans anew.
+    fn refused(&mut self, problem: &Problem, before: &BTreeMap<i64, JobRow>) -> Checked {
+        let now = self.journal.rows();
+        // After a full disk the batch has earlier changes, too.
+        let mut changed = now.iter().filter(|(number, row)| is_other(before.get(number), row));
+        if let Some((number, _)) = changed.next().filter(|_| self.is_quiet()) {
+            return Err(format!("a refused request changed job {number}: {}", problem.message));
         }
-        Ok(())
+        self.note(&format!("  refused: {}", problem.message));
+        check_refusal(problem)
     }
 
     fn request(&mut self, user: u32, request: &Request) -> Checked {
-        let Some(question) = self.question(request) else { return Ok(()) };
+        let Some(question) = self.question(user, request) else { return Ok(()) };
         // It may be carried out without a reply.
         self.watch.asked(&self.tags, user, request);
+        self.rest()?;
+        let before = self.journal.rows();
+        let owner = request.tag().and_then(|tag| self.job_of(tag)).and_then(|job| self.watch.owner(job));
         match self.ask(user, question)? {
-            Some(Err(problem)) => self.refused(&problem),
+            Some(Err(problem)) => self.refused(&problem, &before),
+            Some(Ok(_)) if user != 0 && owner.is_some_and(|owner| owner != user) => {
+                Err(format!("user {user} changes a job of user {owner:?}"))
+            }
             _ => Ok(()),
         }
     }
@@ -533,7 +611,9 @@ impl World {
     ) -> Result<Option<Result<DaemonReply, Problem>>, String> {
         let Some(reply) = self.post(user, question) else { return Ok(None) };
         self.pass(0)?;
-        Ok(reply.try_recv().ok())
+        let reply = reply.try_recv().ok();
+        reply.as_ref().map_or(Ok(()), |reply| check_reply(user, reply))?;
+        Ok(reply)
     }
 
     fn post(&mut self, user: u32, question: DaemonRequest) -> Option<Reply> {
@@ -549,13 +629,8 @@ impl World {
             return None;
         }
         let (sender, reply) = channel();
-        let account = Account { name: format!("user{user}"), ..Account::default() };
-        let caller = match user {
-            0 => Caller::new(0),
-            user => Caller { account: Some(account.into()), ..Caller::new(user) },
-        };
         let requester = Box::new(Kept(sender, self.effects.clone()));
-        let input = Input::Request { caller, request: Box::new(question), requester };
+        let input = Input::Request { caller: caller(user), request: Box::new(question), requester };
         Some((input, reply))
     }
 
@@ -567,7 +642,7 @@ impl World {
         self.tags.get(&tag)?.first().copied()
     }
 
-    fn question(&self, request: &Request) -> Option<DaemonRequest> {
+    fn question(&self, user: u32, request: &Request) -> Option<DaemonRequest> {
         Some(match *request {
             Request::Cancel { tag, array } => DaemonRequest::Cancel { job: self.job_of(tag)?, array },
             Request::Hold { tag, move_promises } => {
@@ -608,7 +683,7 @@ impl World {
             Request::Quote { cpus, time } => DaemonRequest::Quote(Submission {
                 cpus,
                 time: time.into(),
-                ..self.submission(0, &Wish::default())?
+                ..self.submission(user, 0, &Wish::default())?
             }),
             Request::Preview { tag } => {
                 DaemonRequest::Preview { job: self.job_of(tag)?, change: Box::new(JobChange::Hold) }
@@ -625,7 +700,7 @@ impl World {
     }
 
     /// Returns the submission of a wish; `None` if it depends on one that was not accepted.
-    fn submission(&self, tag: u32, wish: &Wish) -> Option<Submission> {
+    pub(crate) fn submission(&self, user: u32, tag: u32, wish: &Wish) -> Option<Submission> {
         let condition = |(condition, tag): &(Condition, u32)| {
             let when = match condition {
                 Condition::Any => When::Any,
@@ -637,13 +712,17 @@ impl World {
         let array = (wish.members > 0)
             .then(|| Array { limit: wish.at_a_time, ..Array::range(0, wish.members - 1, 1) });
         Some(Submission {
-            command: vec!["/bin/work".into(), tag.to_string()],
+            command: vec!["/bin/work".into(), secret(user), tag.to_string()],
+            environment: [("SECRET".into(), secret(user))].into(),
             directory: "/".into(),
             cpus: wish.cpus,
             gpus: (wish.gpus > 0).then_some(wish.gpus),
             memory: Some(4096),
             time: wish.time.into(),
-            queue: Some(format!("q{}", wish.queue)),
+            queue: Some(match wish.queue.checked_sub(RESERVED) {
+                Some(reservation) => format!("r{reservation}"),
+                None => format!("q{}", wish.queue),
+            }),
             begin: wish.begin.map(|ticks| self.wall_in(ticks)),
             deadline: wish.deadline.map(|ticks| self.wall_in(ticks)),
             conditions: wish.after.iter().map(condition).collect::<Option<_>>()?,
@@ -694,7 +773,10 @@ impl World {
                 .opportunistic
                 .then_some(OpportunisticConfig { lead: Span::from_ticks(2 * SECOND), machine: whole }),
             keep_history: None,
-            user_limits: UserLimits::default(),
+            user_limits: UserLimits {
+                each: Limits { running: machine.user_jobs, cpus: machine.user_cpus, ..Limits::default() },
+                tables: vec![],
+            },
             reservations: vec![],
         }
     }
@@ -703,7 +785,9 @@ impl World {
     fn settle(&mut self) -> Checked {
         self.note("* faults cease");
         self.effects.kill_after(None);
-        self.journal.change(|journal| journal.fails = None);
+        self.journal.fail_commit(None);
+        self.journal.tear_commit(None);
+        self.journal.fail_open(false);
         self.journal.set_full(false);
         self.machine.set_full(false);
         self.machine.calm();
@@ -725,6 +809,9 @@ impl World {
                     self.ask(0, DaemonRequest::Cancel { job: number, array: false })?;
                 }
             }
+            for number in open.oversized {
+                self.ask(0, DaemonRequest::Cancel { job: number, array: false })?;
+            }
             for number in open.paused {
                 self.ask(0, DaemonRequest::Pause { job: number, on: false })?;
             }
@@ -734,6 +821,42 @@ impl World {
         let left = self.open_jobs()?;
         Err(format!("a day after the last fault these jobs have not ended: {left:?}"))
     }
+}
+
+/// Returns whether users have another job than before.
+fn is_other(before: Option<&JobRow>, now: &JobRow) -> bool {
+    let record = |row: &JobRow| serde_json::from_str::<Record>(&row.body).ok();
+    let of_users =
+        |row| record(row).map(|of| (of.submission, of.time, of.held_by, of.state == JobState::Held));
+    before.is_none_or(|before| before != now && of_users(before) != of_users(now))
+}
+
+/// A submission is answered as its quote.
+fn check_quote(quote: &Result<Quote, Problem>, reply: &Result<DaemonReply, Problem>) -> Checked {
+    let starts = match (quote, reply) {
+        (Ok(quote), Ok(DaemonReply::Submitted(submitted))) => {
+            let promised = submitted.jobs.iter().map(|job| job.promise.as_ref());
+            quote.windows.iter().map(Option::as_ref).zip(promised).find(|(quoted, promised)| {
+                let [quoted, promised] = [quoted, promised].map(|window| window.map(|window| window.start));
+                quoted.zip(promised).is_some_and(|(quoted, promised)| promised > quoted + TICKS)
+            })
+        }
+        (Err(problem), Ok(_)) => {
+            return Err(format!("it is accepted, and its quote is refused: {}", problem.message));
+        }
+        _ => None,
+    };
+    starts.map_or(Ok(()), |(quoted, promised)| {
+        Err(format!("it is quoted {quoted:?}, and promised {promised:?}"))
+    })
+}
+
+/// A request is refused for what it asks, and not for a defect.
+fn check_refusal(problem: &Problem) -> Checked {
+    if problem.code == ProblemCode::Internal || problem.message.contains("broke a rule") {
+        return Err(format!("a request is refused for a defect: {}", problem.message));
+    }
+    Ok(())
 }
 
 /// The outcome of a call of the engine.

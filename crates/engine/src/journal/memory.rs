@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -11,11 +10,8 @@ use jiff::Timestamp;
 use crate::{Checkpoint, EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
 /// A journal in memory, with the faults of a disk. Clones share its contents: a later engine loads what an earlier one stored.
-#[derive(Clone, Default)]
-pub struct MemoryJournal {
-    contents: Rc<RefCell<JournalContents>>,
-    observer: Option<Rc<dyn Fn()>>,
-}
+#[derive(Clone, Debug, Default)]
+pub struct MemoryJournal(Rc<RefCell<JournalContents>>);
 
 /// The contents of a journal in memory, and the faults of its next commits.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +26,8 @@ pub struct JournalContents {
     pub values: BTreeMap<String, String>,
     /// The number of stored commits.
     pub commits: i64,
+    /// The highest number that a job ever had; 0 before the first.
+    pub highest: i64,
     /// Whether commits fail for lack of space.
     pub full: bool,
     /// The failure of the next commit: whether it is stored nevertheless. `None` is no failure.
@@ -39,23 +37,17 @@ pub struct JournalContents {
 impl MemoryJournal {
     /// Returns a journal with these contents.
     pub fn new(contents: JournalContents) -> MemoryJournal {
-        MemoryJournal { contents: Rc::new(RefCell::new(contents)), observer: None }
-    }
-
-    /// Returns a journal with the same contents that calls `observer` before each commit and after each successful one.
-    #[must_use]
-    pub fn observed(self, observer: impl Fn() + 'static) -> MemoryJournal {
-        MemoryJournal { observer: Some(Rc::new(observer)), ..self }
+        MemoryJournal(Rc::new(RefCell::new(contents)))
     }
 
     /// Returns a copy of the contents.
     pub fn contents(&self) -> JournalContents {
-        self.contents.borrow().clone()
+        self.0.borrow().clone()
     }
 
     /// Changes the contents.
     pub fn change(&self, change: impl FnOnce(&mut JournalContents)) {
-        change(&mut self.contents.borrow_mut());
+        change(&mut self.0.borrow_mut());
     }
 
     /// Lets commits fail for lack of space, or succeed again.
@@ -63,21 +55,9 @@ impl MemoryJournal {
         self.change(|contents| contents.full = full);
     }
 
-    fn observe(&self) {
-        if let Some(observer) = &self.observer {
-            observer();
-        }
-    }
-
     fn ended(&self, admits: impl Fn(&JobRow) -> bool) -> Vec<JobRow> {
-        let contents = self.contents.borrow();
+        let contents = self.0.borrow();
         contents.rows.values().filter(|row| row.ended && admits(row)).cloned().collect()
-    }
-}
-
-impl fmt::Debug for MemoryJournal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.contents.fmt(f)
     }
 }
 
@@ -100,6 +80,7 @@ impl JournalContents {
             self.segments.push((self.lines.len() - sealed, wall));
             self.lines.push(line);
         }
+        self.highest = batch.rows.iter().map(|row| row.number).fold(self.highest, i64::max);
         self.rows.extend(batch.rows.into_iter().map(|row| (row.number, row)));
         self.values.extend(batch.values);
         self.values.retain(|_, text| !text.is_empty());
@@ -109,11 +90,11 @@ impl JournalContents {
 
 impl Journal for MemoryJournal {
     fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
-        Ok(self.contents.borrow().rows.values().filter(|row| !row.ended).cloned().collect())
+        Ok(self.0.borrow().rows.values().filter(|row| !row.ended).cloned().collect())
     }
 
     fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
-        Ok(self.contents.borrow().rows.get(&number).cloned())
+        Ok(self.0.borrow().rows.get(&number).cloned())
     }
 
     fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
@@ -133,39 +114,38 @@ impl Journal for MemoryJournal {
     }
 
     fn highest_job(&self) -> Result<i64, JournalError> {
-        Ok(self.contents.borrow().rows.keys().next_back().copied().unwrap_or(0))
+        let contents = self.0.borrow();
+        Ok(contents.rows.keys().next_back().copied().unwrap_or(0).max(contents.highest))
     }
 
     fn last_commit(&self) -> i64 {
-        self.contents.borrow().commits
+        self.0.borrow().commits
     }
 
     fn value(&self, key: &str) -> Result<Option<String>, JournalError> {
-        Ok(self.contents.borrow().values.get(key).cloned())
+        Ok(self.0.borrow().values.get(key).cloned())
     }
 
     fn visit_lines(&self, visit: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), JournalError> {
-        let _ = self.contents.borrow().lines.iter().try_for_each(|line| visit(line));
+        let _ = self.0.borrow().lines.iter().try_for_each(|line| visit(line));
         Ok(())
     }
 
     fn commit(&mut self, batch: JournalBatch) -> Result<(), JournalError> {
-        self.observe();
         // An empty batch writes nothing, so it needs no space.
         if !batch.is_empty() {
-            self.contents.borrow_mut().commit(batch)?;
+            self.0.borrow_mut().commit(batch)?;
         }
-        self.observe();
         Ok(())
     }
 
     fn forget(&mut self, numbers: &[i64]) -> Result<(), JournalError> {
-        self.contents.borrow_mut().rows.retain(|number, row| !row.ended || !numbers.contains(number));
+        self.0.borrow_mut().rows.retain(|number, row| !row.ended || !numbers.contains(number));
         Ok(())
     }
 
     fn forget_segment(&mut self, before: Timestamp) -> Result<bool, JournalError> {
-        let mut contents = self.contents.borrow_mut();
+        let mut contents = self.0.borrow_mut();
         let Some((lines, _)) = contents.segments.first().copied().filter(|(_, wall)| *wall < before) else {
             return Ok(false);
         };

@@ -45,6 +45,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Returns the content of a file.
+    pub(super) fn content(&self, name: &str) -> Option<&[u8]> {
+        Some(&self.names.get(name)?.content)
+    }
+
     fn flush(&mut self) {
         self.pending.clear();
         self.durable.clone_from(&self.names);
@@ -252,9 +257,11 @@ impl Remains for OpenFolder {
     }
 
     fn set_aside(&self) -> io::Result<()> {
-        self.remove_all()?;
-        self.machine.ended.borrow_mut().insert(self.place.attempt);
-        Ok(())
+        self.effect();
+        // No daemon dies between the two: it is one rename.
+        let record = self.with(|folder| Ok(folder.clone()))?;
+        self.machine.ended.borrow_mut().insert(self.place.attempt, record);
+        self.remove_all()
     }
 
     fn remove_all(&self) -> io::Result<()> {

@@ -76,7 +76,7 @@ impl Host for Home {
 
     fn highest_job(&self) -> io::Result<i64> {
         let ended = self.machine.ended.borrow();
-        let all = self.attempts()?.into_iter().chain(ended.iter().copied());
+        let all = self.attempts()?.into_iter().chain(ended.keys().copied());
         Ok(all.map(|attempt| attempt.job).max().unwrap_or(0))
     }
 

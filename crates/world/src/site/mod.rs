@@ -23,6 +23,7 @@ mod faults;
 mod later;
 
 mod programs;
+mod records;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -75,8 +76,8 @@ pub(crate) struct Machine {
     full: Cell<bool>,
     last_pid: Cell<u32>,
     places: RefCell<BTreeMap<Attempt, Rc<Place>>>,
-    /// The attempts whose record was set aside.
-    ended: RefCell<BTreeSet<Attempt>>,
+    /// The records that were set aside. They are never removed.
+    ended: RefCell<BTreeMap<Attempt, Folder>>,
     /// Removed folders that a power failure may bring back.
     removed: RefCell<BTreeMap<Attempt, Folder>>,
     /// The habits of the jobs of each submission, by their runs. The command names the submission.

@@ -87,7 +87,12 @@ impl Main {
         matches!(self.stage, Stage::Command { .. })
     }
 
-    fn is_running(&self) -> bool {
+    /// Returns whether the command has more than this time left, and nobody has asked it to end.
+    pub(super) fn lasts(&self, ticks: i64) -> bool {
+        matches!(self.stage, Stage::Command { left, .. } if left > ticks) && !self.has_term
+    }
+
+    pub(super) fn is_running(&self) -> bool {
         self.lives() && !self.is_stopped
     }
 

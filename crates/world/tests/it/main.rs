@@ -61,13 +61,16 @@ fn the_seeds_have_all_kinds_of_steps() {
     }
     assert!(fewest < 5, "{fewest}");
     let expect = [
+        "BackUp",
         "FailCommit",
+        "FailOpen",
         "Full",
         "Kill",
         "KillShim",
         "Reboot",
         "Reload",
         "Request",
+        "Restore",
         "SetWall",
         "ShutDown",
         "SignalMain",
@@ -77,6 +80,7 @@ fn the_seeds_have_all_kinds_of_steps() {
         "Stop",
         "StopShim",
         "Submit",
+        "TearCommit",
         "Wait",
     ];
     assert_eq!(all.iter().map(String::as_str).collect::<Vec<_>>(), expect);

@@ -1,93 +1,75 @@
 //! The journal, as stretches of rounds that can be compared, and the times between them.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
-use anyhow::Context;
+use anyhow::{Context, Result};
 use jiff::Timestamp;
 use miserly_engine::{CheckpointLine, JournalLine, OpportunisticLine, QueueLine, RoundLine};
-use miserly_live::store::{History, Line, Segment};
 use serde::Serialize;
 
 /// The setup of the daemon.
 #[derive(Clone, PartialEq)]
-pub(super) struct Began {
-    pub(super) queues: Vec<QueueLine>,
-    pub(super) opportunistic: Option<OpportunisticLine>,
+pub(crate) struct Began {
+    pub(crate) queues: Vec<QueueLine>,
+    pub(crate) opportunistic: Option<OpportunisticLine>,
 }
 
 /// Rounds that follow each other, from the beginning of the journal or from a checkpoint.
-pub(super) struct Stretch {
-    pub(super) first: Began,
+pub(crate) struct Stretch {
+    pub(crate) first: Began,
     /// The checkpoint; `None` at the beginning of the journal, where no queue has jobs.
-    pub(super) checkpoint: Option<Box<CheckpointLine>>,
+    pub(crate) checkpoint: Option<Box<CheckpointLine>>,
     /// Later setups, each with the number of rounds before it.
-    pub(super) changes: Vec<(usize, Began)>,
-    pub(super) rounds: Vec<RoundLine>,
+    pub(crate) changes: Vec<(usize, Began)>,
+    pub(crate) rounds: Vec<RoundLine>,
 }
 
 /// Why rounds are not compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Cause {
+pub enum Cause {
     /// These lines are not in the journal, the first and the last.
     Lost(i64, i64),
     /// The state was recovered.
     Recovered,
     /// A job could not be placed.
-    SetAside { job: i64, reason: String },
+    SetAside {
+        /// The job.
+        job: i64,
+        /// The reason.
+        reason: String,
+    },
     /// The mistake of a policy, and its queue.
-    Stopped { queue: String, mistake: String },
+    Stopped {
+        /// The queue.
+        queue: String,
+        /// The mistake.
+        mistake: String,
+    },
 }
 
 /// A time in which rounds are not compared.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Missing {
+pub struct Missing {
     /// The last line before.
-    pub(super) from: Option<Timestamp>,
+    pub from: Option<Timestamp>,
     /// The checkpoint at which the comparison goes on, if there is one.
-    pub(super) until: Option<Timestamp>,
-    pub(super) cause: Cause,
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub cause: Cause,
 }
 
 /// The content of the journal.
 #[derive(Default)]
-pub(super) struct Lived {
+pub struct Lived {
     /// The first checkpoint, if the comparison does not begin with the first daemon.
-    pub(super) since: Option<Timestamp>,
-    pub(super) stretches: Vec<Stretch>,
-    pub(super) missing: Vec<Missing>,
+    pub since: Option<Timestamp>,
+    pub(crate) stretches: Vec<Stretch>,
+    /// The times between the stretches.
+    pub missing: Vec<Missing>,
 }
 
-/// Reads the journal of a state, from the newest checkpoint at `from` or before, or else from its beginning.
-pub(super) fn read(state: &Path, from: Option<Timestamp>) -> anyhow::Result<Lived> {
-    let history = History::open(state)?;
-    let first = first_line(&history.segments()?, from);
-    let mut reader = Reader { next: first, ..Reader::default() };
-    let mut problem = None;
-    history.journal(first.unwrap_or(1), &mut |line| match reader.line(&line) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            problem = Some(error.context(format!("line {} of the journal", line.number)));
-            ControlFlow::Break(())
-        }
-    })?;
-    match problem {
-        Some(problem) => Err(problem),
-        None => reader.finish(),
-    }
-}
-
-/// Returns the number of the line with which a replay begins.
-fn first_line(segments: &[Segment], from: Option<Timestamp>) -> Option<i64> {
-    let sealed = |segment: &&Segment| from.is_some_and(|from| segment.sealed <= from);
-    let before = segments.iter().rfind(sealed).map(|segment| segment.last + 1);
-    before.or_else(|| segments.first().map(|segment| segment.first))
-}
-
-/// Puts lines together.
+/// Puts the lines of a journal together, oldest first.
 #[derive(Default)]
-pub(super) struct Reader {
+pub struct Reader {
     lived: Lived,
     stretch: Option<Stretch>,
     gap: Option<Missing>,
@@ -98,19 +80,28 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn line(&mut self, line: &Line) -> anyhow::Result<()> {
-        let expected = self.next.replace(line.number + 1).unwrap_or(line.number);
-        if expected < line.number {
-            self.interrupt(Cause::Lost(expected, line.number - 1));
+    /// Returns a reader that expects this line first. Without a number the first line may have any.
+    pub fn from_line(next: Option<i64>) -> Reader {
+        Reader { next, ..Reader::default() }
+    }
+
+    /// Adds a line of the journal: its number, from 1, and its JSON.
+    ///
+    /// # Errors
+    /// If it is no line of a journal.
+    pub fn line(&mut self, number: i64, body: &str) -> Result<()> {
+        let expected = self.next.replace(number + 1).unwrap_or(number);
+        if expected < number {
+            self.interrupt(Cause::Lost(expected, number - 1));
         }
-        let content: JournalLine = serde_json::from_str(&line.body)?;
+        let content: JournalLine = serde_json::from_str(body)?;
         self.wall = content.wall().or(self.wall);
         match content {
             JournalLine::Began { queues, opportunistic, .. } => {
-                self.began(line.number, Began { queues, opportunistic });
+                self.began(number, Began { queues, opportunistic });
             }
             JournalLine::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
-            JournalLine::Round(round) => self.round(line.number, *round),
+            JournalLine::Round(round) => self.round(number, *round),
             JournalLine::Stopped { queue, mistake, .. } => self.interrupt(Cause::Stopped { queue, mistake }),
             JournalLine::SetAside { job, reason, .. } => self.interrupt(Cause::SetAside { job, reason }),
             JournalLine::Recovered { .. } => self.interrupt(Cause::Recovered),
@@ -157,7 +148,11 @@ impl Reader {
         self.lived.missing.extend(self.gap.replace(gap).map(|gap| Missing { until: self.wall, ..gap }));
     }
 
-    pub(super) fn finish(mut self) -> anyhow::Result<Lived> {
+    /// Returns the content of the journal.
+    ///
+    /// # Errors
+    /// If there was no line.
+    pub fn finish(mut self) -> Result<Lived> {
         self.lived.stretches.extend(self.stretch);
         self.lived.missing.extend(self.gap);
         self.next
@@ -168,7 +163,7 @@ impl Reader {
 }
 
 impl Stretch {
-    pub(super) fn new(first: Began, checkpoint: Option<Box<CheckpointLine>>) -> Stretch {
+    pub(crate) fn new(first: Began, checkpoint: Option<Box<CheckpointLine>>) -> Stretch {
         Stretch { first, checkpoint, changes: vec![], rounds: vec![] }
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use miserly_engine::EndedFilter;
-use miserly_live::store::{Backups, Damage, DamageSite, Recovery, StateCheck, Store, StoreError, verify};
+use miserly_store::{Backups, Damage, DamageSite, Recovery, StateCheck, Store, StoreError, verify};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

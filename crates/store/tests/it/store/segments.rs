@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use miserly_engine::{Checkpoint, JournalBatch};
-use miserly_live::store::{Backups, Damage, DamageSite, Recovery, Segment, Store, StoreError};
+use miserly_store::{Backups, Damage, DamageSite, Recovery, Segment, Store, StoreError};
 use tempfile::TempDir;
 
 use super::support::{journal, row};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use miserly_engine::{Checkpoint, EndedFilter, JobRow, JournalBatch};
-use miserly_live::store::Store;
+use miserly_store::Store;
 use proptest::prelude::*;
 
 use super::support::{Model, journal, row};

@@ -1,6 +1,6 @@
 //! Measures the time of a backup, and the times of commits meanwhile.
 //!
-//! `cargo run --release -p miserly-live --example backup-times -- 10000`
+//! `cargo run --release -p miserly-store --example backup-times -- 10000`
 
 use std::error::Error;
 use std::fs;
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use miserly_engine::JournalBatch;
-use miserly_live::store::{Backups, Store};
+use miserly_store::{Backups, Store};
 
 #[path = "../tests/it/store/content.rs"]
 mod content;

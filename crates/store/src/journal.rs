@@ -1,11 +1,12 @@
 //! The store as the engine's journal.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 use miserly_engine::{EndedFilter, JobRow, Journal, JournalBatch, JournalError};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, schema};
 use crate::crash_point::{self, CrashPoint};
 
 impl Journal for Store {
@@ -63,6 +64,18 @@ impl From<StoreError> for JournalError {
             StoreError::Full => JournalError::Full(error.into()),
             StoreError::Damaged(_) => JournalError::Damaged(error.into()),
             _ => JournalError::Failed(error.into()),
+        }
+    }
+}
+
+impl From<JournalError> for StoreError {
+    /// Returns the error of the store in that of the journal.
+    fn from(error: JournalError) -> StoreError {
+        let (JournalError::Full(source) | JournalError::Damaged(source) | JournalError::Failed(source)) =
+            error;
+        match source.downcast::<StoreError>() {
+            Ok(error) => *error,
+            Err(other) => StoreError::io(schema::DATABASE)(io::Error::other(other)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use miserly_engine::{EndedFilter, JobRow, JournalBatch};
-use miserly_live::store::{Line, Store};
+use miserly_store::{Line, Store};
 
 pub(crate) use super::content::row;
 

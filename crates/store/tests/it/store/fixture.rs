@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use miserly_engine::{JobRow, JournalBatch};
-use miserly_live::store::{History, Store, StoreError};
+use miserly_store::{History, Store, StoreError};
 
 use super::fixture_content::{checkpoint, fixture};
 use super::support::{Model, row};

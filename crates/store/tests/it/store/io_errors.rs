@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use miserly_engine::JournalBatch;
-use miserly_live::store::{Store, StoreError};
+use miserly_store::{Store, StoreError};
 use miserly_test_support::Requirement;
 
 use super::faults::{FOLDER, as_child, child};

@@ -60,7 +60,7 @@ mod tests {
     use miserly_engine::JournalBatch;
 
     use super::*;
-    use crate::store::Store;
+    use crate::Store;
 
     #[test]
     fn a_reader_sees_each_commit() -> Result<(), Box<dyn std::error::Error>> {

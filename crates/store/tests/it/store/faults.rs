@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use miserly_engine::JournalBatch;
-use miserly_live::store::{Store, StoreError};
+use miserly_store::{Store, StoreError};
 use miserly_test_support::Requirement;
 
 use super::support::{Model, batch, row};

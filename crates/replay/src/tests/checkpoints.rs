@@ -1,7 +1,6 @@
 //! A replay from each checkpoint is the tail of the whole replay.
 
 use miserly_engine::JournalLine;
-use miserly_live::store::Line;
 
 use super::super::journal::{Cause, Reader};
 use super::super::{Played, compare};
@@ -15,7 +14,7 @@ fn replayed<'a>(first: i64, lines: impl IntoIterator<Item = &'a String>) -> Play
 fn replayed_numbered<'a>(lines: impl IntoIterator<Item = (i64, &'a String)>) -> Played {
     let mut reader = Reader::default();
     for (number, body) in lines {
-        reader.line(&Line { number, body: body.clone() }).unwrap();
+        reader.line(number, body).unwrap();
     }
     compare(reader.finish().unwrap()).unwrap()
 }
@@ -89,6 +88,12 @@ fn each_checkpoint_is_a_beginning_under_tunable_selective_suspension() {
 #[test]
 fn each_checkpoint_is_a_beginning_under_immediate_slices() {
     each_checkpoint_is_a_beginning("is(slice=10m)", false);
+}
+
+/// A requeued job has a start without an end.
+#[test]
+fn each_checkpoint_is_a_beginning_under_immediate_service() {
+    each_checkpoint_is_a_beginning("immediate(policy=fcfs-backfill, quantum=30m, after=0s)", false);
 }
 
 #[test]

@@ -26,6 +26,10 @@
 //! repaired silently: [`Store::recover`] is called on request. It takes the rows that plain SQL can
 //! still read, and the newest undamaged backup for the rest.
 
+pub mod crash_point;
+
+pub mod folder;
+
 mod error;
 
 mod rows;
@@ -70,7 +74,8 @@ use rusqlite::Connection;
 
 pub use backup::{Backups, ENDED, back_up, ended_folders};
 pub use error::{Damage, DamageSite, StoreError};
-pub(crate) use files::private_folder;
+pub use files::private_folder;
+pub use folder::FolderError;
 pub use read::History;
 pub use readers::Readers;
 pub use recover::{Recovery, UsedBackup};
@@ -93,7 +98,7 @@ type Check = fn(&Connection, &MarkFile) -> Result<Checked, StoreError>;
 /// # Example
 /// ```
 /// use miserly_engine::{JobRow, JournalBatch};
-/// use miserly_live::store::Store;
+/// use miserly_store::Store;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let mut store = Store::open(folder.path())?;

@@ -1,12 +1,12 @@
 //! Writes the fixture of the present format: a state that every later version must open.
 //!
-//! `cargo run -p miserly-live --example write-fixture` replaces `tests/data/state-7`.
+//! `cargo run -p miserly-store --example write-fixture` replaces `tests/data/state-7`.
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use miserly_live::store::{Backups, Store};
+use miserly_store::{Backups, Store};
 
 #[path = "../tests/it/store/content.rs"]
 mod content;

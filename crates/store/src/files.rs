@@ -109,7 +109,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Creates a folder with mode 0700, if it is missing, and the folders above it.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 

@@ -8,17 +8,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use miserly_executor::overflow_user;
+use nix::unistd::{self, Gid, Uid};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, readlinkat, statat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::users::is_private_group;
-
 /// The flag with which a file is not opened through a link.
 #[allow(clippy::cast_possible_wrap, reason = "the flags of the kernel have few bits")]
-pub(crate) const NO_LINK: i32 = OFlags::NOFOLLOW.bits() as i32;
+pub const NO_LINK: i32 = OFlags::NOFOLLOW.bits() as i32;
 
 /// The most symbolic links on a path, as the kernel has it.
 const LINKS: u32 = 40;
@@ -60,7 +59,7 @@ pub enum FolderError {
 
 /// The use of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub enum Use {
     /// The state. It is no link, and it is not shared as `/tmp` is. It is created with mode 0700.
     State,
     /// The state of a daemon that gives up the rights of root. Its group may write, and the sticky bit keeps the files of root.
@@ -81,7 +80,7 @@ pub(crate) enum Use {
 ///
 /// # Errors
 /// The first folder on the way that other users could change.
-pub(crate) fn open(path: &Path, used: Use) -> Result<OwnedFd, FolderError> {
+pub fn open(path: &Path, used: Use) -> Result<OwnedFd, FolderError> {
     let absolute = std::path::absolute(path).map_err(|error| FolderError::Io { path: path.into(), error })?;
     let mut walk = Walk::new(absolute.components())?;
     while let Some(name) = walk.left.pop_front() {
@@ -103,7 +102,7 @@ pub(crate) fn open(path: &Path, used: Use) -> Result<OwnedFd, FolderError> {
 ///
 /// # Errors
 /// The first folder on the way that other users could change.
-pub(crate) fn check_program(path: &Path) -> Result<(), FolderError> {
+pub fn check_program(path: &Path) -> Result<(), FolderError> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         let Some(parent) = path.parent() else { break };
@@ -120,7 +119,7 @@ pub(crate) fn check_program(path: &Path) -> Result<(), FolderError> {
 ///
 /// # Errors
 /// The first such file.
-pub(crate) fn check_content(folder: &Path) -> Result<(), FolderError> {
+pub fn check_content(folder: &Path) -> Result<(), FolderError> {
     let failed = |error| FolderError::Io { path: folder.to_owned(), error };
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -263,6 +262,18 @@ fn is_in_user_namespace() -> bool {
 
 fn io_error(path: &Path, error: Errno) -> FolderError {
     FolderError::Io { path: path.to_owned(), error: error.into() }
+}
+
+/// Returns whether a group is the private one of this process's user: it has the user's name, and no other member.
+fn is_private_group(gid: u32) -> bool {
+    unistd::User::from_uid(Uid::effective())
+        .is_ok_and(|user| user.is_some_and(|user| is_private_group_of(&user, gid)))
+}
+
+/// Returns whether a group is the private one of a user: it has the user's name, and no other member.
+pub fn is_private_group_of(user: &unistd::User, gid: u32) -> bool {
+    let Ok(Some(group)) = unistd::Group::from_gid(Gid::from_raw(gid)) else { return false };
+    user.gid == group.gid && user.name == group.name && group.mem.iter().all(|member| *member == user.name)
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{EndHow, Fault, State, Time};
+use miserly_core::{EndHow, Fault, Span, State, Time};
 use miserly_engine::{CheckpointLine, EffectLine, RoundLine, resources};
 use miserly_sim::{ExternalEvents, ReplayLog, RunRecord};
 
 use super::journal::Stretch;
 
 /// Returns the external events of these rounds.
-pub(super) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> ReplayLog {
+pub(crate) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> ReplayLog {
     let until = rounds.last().map_or(Time::ZERO, |round| round.at);
     let mut past = ReplayLog { until, ..ReplayLog::default() };
     let mut starts = checkpoint.as_deref().map(starts_before).unwrap_or_default();
@@ -25,10 +25,16 @@ pub(super) fn past(Stretch { rounds, changes, checkpoint, .. }: &Stretch) -> Rep
                 opportunistic.push((ended.job, ended.how));
             }
         }
-        past.events.extend(outside(round, change, last, opportunistic));
+        past.events.push_back(outside(round, change, last, opportunistic));
         for effect in &round.effects {
-            if let EffectLine::Started { job, .. } = effect {
-                starts.insert(*job, round.at);
+            match effect {
+                EffectLine::Started { job, .. } => drop(starts.insert(*job, round.at)),
+                // This start has no end: the policy ends it again, and starts the job later.
+                EffectLine::Requeued { job } if starts.remove(job).is_some() => {
+                    let ran = RunRecord { runtime: Span::MAX, how: EndHow::Done };
+                    past.runs.entry(*job).or_default().push_back(ran);
+                }
+                _ => {}
             }
         }
         last = Some(round.at);
@@ -46,19 +52,20 @@ fn starts_before(checkpoint: &CheckpointLine) -> BTreeMap<i64, Time> {
     jobs.filter_map(start).collect()
 }
 
-/// Returns the external events of a round, if there are any.
+/// Returns the external events of a round. There may be none: a job that waited for an instant has no place, and the policy decides
+/// at that instant nevertheless.
 fn outside(
     round: &RoundLine,
     change: Option<usize>,
     last: Option<Time>,
     ended: Vec<(i64, EndHow)>,
-) -> Option<ExternalEvents> {
+) -> ExternalEvents {
     let fault = match round.capacity {
         _ if round.away => Some(Fault::Away),
         Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
         None => None,
     };
-    let outside = ExternalEvents {
+    ExternalEvents {
         at: round.at,
         change,
         away_since: last.filter(|_| round.away),
@@ -67,7 +74,5 @@ fn outside(
         amended: round.amended.iter().map(|line| (line.job, line.change())).collect(),
         fault,
         submitted: round.submitted.iter().map(miserly_engine::SavedRequest::request).collect(),
-    };
-    let any = !(outside.withdrawn.is_empty() && outside.amended.is_empty() && outside.submitted.is_empty());
-    (any || change.is_some() || !outside.ended.is_empty() || outside.fault.is_some()).then_some(outside)
+    }
 }

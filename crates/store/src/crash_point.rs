@@ -13,7 +13,7 @@ use rustix::process::{Signal, getpid, kill_process};
 pub const VARIABLE: &str = "MISERLY_CRASH_POINT";
 
 /// Kills the daemon if a test selected this pass of this point.
-pub(crate) fn pass(point: CrashPoint) {
+pub fn pass(point: CrashPoint) {
     static SELECTED: OnceLock<Option<(CrashPoint, AtomicU64)>> = OnceLock::new();
     if !cfg!(debug_assertions) {
         return;

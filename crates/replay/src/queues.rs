@@ -10,12 +10,12 @@ use miserly_policies::PolicySpec;
 use super::journal::Began;
 
 /// Returns the queues of a setup without jobs.
-pub(super) fn empty(began: &Began) -> anyhow::Result<System> {
+pub(crate) fn empty(began: &Began) -> anyhow::Result<System> {
     system(began, |_| Ok(Contents::default()))
 }
 
 /// Returns the queues at a checkpoint.
-pub(super) fn at_checkpoint(began: &Began, checkpoint: &CheckpointLine) -> anyhow::Result<System> {
+pub(crate) fn at_checkpoint(began: &Began, checkpoint: &CheckpointLine) -> anyhow::Result<System> {
     let mut handles = (0..).map(JobId);
     let mut queues = checkpoint.queues.iter();
     let mut contents = |_: &QueueLine| {
@@ -33,7 +33,7 @@ pub(super) fn at_checkpoint(began: &Began, checkpoint: &CheckpointLine) -> anyho
 }
 
 /// Returns the queues after a change of the setup, with their jobs.
-pub(super) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<System> {
+pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::Result<System> {
     let place = |name: &str| began.queues.iter().position(|queue| queue.name == name);
     system(began, |queue| {
         let place = place(&queue.name).and_then(|place| u32::try_from(place).ok());

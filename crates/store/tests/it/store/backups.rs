@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use miserly_engine::JournalBatch;
-use miserly_live::store::{Backups, ENDED, Store, StoreError, ended_folders};
+use miserly_store::{Backups, ENDED, Store, StoreError, ended_folders};
 
 use super::faults::{FOLDER, as_child, child};
 use super::support::{Model, batch, row};
