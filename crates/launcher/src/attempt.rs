@@ -38,6 +38,8 @@ pub enum Begin<T> {
     Find,
     /// Supervise a shim that was found alive.
     Alive(T),
+    /// Supervise the shim of an attempt without a usable record. It runs on, also if it was stopped: nobody else continues it.
+    Adopted(T),
     /// End an unknown job with this grace period. Nothing is reported, and its folder is removed.
     Unknown(T, Span),
 }
@@ -107,6 +109,10 @@ impl<S: Site> Supervised<S> {
             }
             Begin::Find => this.find(site, FindReason::Restart),
             Begin::Alive(shim) => this.supervise(site, shim),
+            Begin::Adopted(shim) => {
+                this.deferred.push(AttemptMessage::Do(Action::Continue));
+                this.supervise(site, shim);
+            }
             Begin::Unknown(shim, grace) => {
                 this.is_known = false;
                 this.deferred.push(AttemptMessage::Do(Action::Kill { grace }));

@@ -90,7 +90,7 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         let window = match self.host.find(attempt, REPLY_TIMEOUT) {
             Ok(Found::Alive(mut shim)) => {
                 let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-                self.supervisor.supervise(attempt, Begin::Alive(shim));
+                self.supervisor.supervise(attempt, Begin::Adopted(shim));
                 window
             }
             Err(error @ FindFailure::Final(_)) => {

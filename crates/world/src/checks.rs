@@ -255,7 +255,9 @@ impl World {
                 WaitReason::UserLimit { limit, most } => limit.ends_with(".cpus") && *most < view.cpus,
                 _ => false,
             };
-            if view.reasons.iter().any(is_too_large) {
+            // The rest of its reservation is too short for it.
+            let is_left_over = view.queue.starts_with('r') && state == "queued" && view.planned.is_none();
+            if is_left_over || view.reasons.iter().any(is_too_large) {
                 open.oversized.push(view.number);
             }
             if view.paused {
