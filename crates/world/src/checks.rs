@@ -26,6 +26,8 @@ struct Seen {
     begin: Option<i64>,
     /// The latest start of an open promise, in ticks.
     open: Option<i64>,
+    /// Why its promise is at risk.
+    risk: Option<PromiseChangeReason>,
     judged: usize,
     /// The promise that was judged as kept, with the attempt.
     kept: Option<(i64, u32)>,
@@ -47,6 +49,10 @@ pub(crate) struct Watch {
     moves: bool,
     /// Whether some jobs wait for others.
     conditions: bool,
+    /// The jobs of a request of this step that may move no promise of others.
+    asked: Option<Vec<i64>>,
+    /// Whether the jobs were checked after the last step.
+    was_checked: bool,
 }
 
 /// The jobs that keep a world from its end.
@@ -104,6 +110,7 @@ impl Watch {
             _ => return,
         };
         self.moves |= moves;
+        self.asked = (!moves).then(|| tags.get(tag).cloned().unwrap_or_default());
         if matches!(request, Request::Release { .. }) {
             for number in tags.get(tag).into_iter().flatten() {
                 self.jobs.entry(*number).or_default().released = true;
@@ -125,12 +132,16 @@ impl World {
             return Err(broken);
         }
         self.check_runs()?;
+        let was_checked = std::mem::take(&mut self.watch.was_checked);
+        let asked = self.watch.asked.take();
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let views = self.views(&snapshot)?;
         self.check_lost(&views)?;
+        let asked = asked.filter(|_| was_checked);
         for view in &views {
-            self.check_job(view).map_err(|what| format!("job {}: {what}", view.number))?;
+            self.check_job(view, asked.as_deref()).map_err(|what| format!("job {}: {what}", view.number))?;
         }
+        self.watch.was_checked = true;
         let status = self.status(&snapshot)?;
         check_rules(&status)?;
         check_sums(&views, &status)?;
@@ -219,12 +230,22 @@ impl World {
                 return Err(format!("job {} begins although it is held", attempt.job));
             }
         }
+        // Immediate service ends jobs and runs them again.
+        let preempts = self.preempts;
+        let may = |seen: &Seen| seen.wish.restartable || seen.wish.retry > 0 || seen.requeued || preempts;
         for (job, runs) in runs {
             let Some(seen) = self.watch.jobs.get(&job) else { continue };
-            // Immediate service ends jobs and runs them again.
-            let may = seen.wish.restartable || seen.wish.retry > 0 || seen.requeued || self.preempts;
-            if runs > 1 && !may {
+            if runs > 1 && !may(seen) {
                 return Err(format!("the command of job {job} ran {runs} times"));
+            }
+        }
+        for (job, blocked) in self.machine.repeated() {
+            let Some(seen) = self.watch.jobs.get(&job).filter(|seen| !may(seen)) else { continue };
+            // Less may be a window that was too short for a launch.
+            if !seen.wish.early && blocked > i64::from(seen.wish.time) * SECOND * 3 / 5 {
+                return Err(format!(
+                    "job {job} blocked its start for {blocked} ticks, and got another window"
+                ));
             }
         }
         Ok(())
@@ -234,7 +255,8 @@ impl World {
         self.moment().ticks_at(at).ticks()
     }
 
-    fn check_job(&mut self, view: &JobView) -> Checked {
+    /// Checks a job. `asked` has the jobs of a request of this step that may move no promise of others.
+    fn check_job(&mut self, view: &JobView, asked: Option<&[i64]>) -> Checked {
         let now = self.now;
         let promised = view.promise.as_ref().map(|promise| self.ticks(promise.promised.start));
         let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
@@ -291,11 +313,17 @@ impl World {
                 "it waits, was promised to start by {promised:?}, and nothing says that it is late"
             ));
         }
+        use PromiseChangeReason::{Amended, Held, Modified, Operator, Released, Requeued};
         let by_users = risk.is_some_and(|risk| {
-            use PromiseChangeReason::{Amended, Held, Modified, Operator, Released, Requeued};
             (risk.why == Amended && !conditions)
                 || matches!(risk.why, Held | Modified | Operator | Released | Requeued)
         });
+        let before = std::mem::replace(&mut seen.risk, risk.map(|risk| risk.why));
+        if let (Some(risk), None, Some(asked)) = (risk.filter(|risk| risk.why == Amended), before, asked)
+            && !asked.contains(&view.number)
+        {
+            return Err(format!("a request that may move no promise puts its promise at risk: {risk:?}"));
+        }
         if by_users && !moves && !seen.by_operator {
             return Err(format!("its promise is at risk for another user: {risk:?}"));
         }

@@ -106,6 +106,7 @@ struct Features {
     stubborn: bool,
     over: bool,
     moves: bool,
+    blocks: bool,
 }
 
 /// Returns the script of a seed, with this number of steps.
@@ -126,6 +127,7 @@ pub fn script(seed: u64, steps: usize) -> Script {
         stubborn: has(3),
         over: has(2),
         moves: has(3),
+        blocks: has(6),
     };
     let mut maker = Maker { draws, machine: machine.clone(), kinds, features, tags: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
@@ -232,7 +234,8 @@ impl Maker {
         let over = self.features.over && self.draws.one_in(4);
         let ticks = if over { limit + self.draws.ticks(20 * SECOND) } else { self.draws.ticks(limit) };
         let code = i32::from(self.draws.one_in(3));
-        Habit { ticks, code, stubborn: self.features.stubborn && self.draws.one_in(4) }
+        let stubborn = self.features.stubborn && self.draws.one_in(4);
+        Habit { ticks, code, stubborn, blocks: self.features.blocks && self.draws.one_in(6) }
     }
 
     fn special(&mut self, kind: Kind) -> Vec<Step> {

@@ -12,6 +12,10 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use miserly_world::{Failure, Script, run, script, shrink};
 
+use self::reached::Reached;
+
+mod reached;
+
 /// Simulates the whole daemon, one script for each seed.
 #[derive(Debug, Parser)]
 struct Args {
@@ -33,6 +37,15 @@ struct Args {
     /// Goes on after a failure, and lists all.
     #[arg(long)]
     all: bool,
+    /// Prints a failing script as it is, and does not shorten it.
+    #[arg(long)]
+    as_is: bool,
+    /// Prints the marks in the code with their counts. From 2000 seeds on, a mark that is never reached is an error.
+    #[arg(long)]
+    marks: bool,
+    /// Prints the marks as JSON.
+    #[arg(long, requires = "marks")]
+    json: bool,
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {
@@ -60,8 +73,29 @@ fn main() -> Result<()> {
             failure.what.chars().take(400).collect::<String>()
         );
     }
-    let Some((seed, failure)) = failures.first() else { return Ok(()) };
-    report(&args, &script(*seed, args.steps), failure)
+    match failures.first() {
+        Some((seed, failure)) => report(&args, &script(*seed, args.steps), failure),
+        None => report_marks(&args),
+    }
+}
+
+/// Prints the marks, and checks that enough seeds have reached those that they can.
+fn report_marks(args: &Args) -> Result<()> {
+    if !args.marks {
+        return Ok(());
+    }
+    let reached = Reached::now();
+    if args.json {
+        println!("{}", reached.to_json())
+    } else {
+        print!("{reached}")
+    }
+    let seeds = args.seeds.end - args.seeds.start;
+    let differences = if seeds < reached::SEEDS { vec![] } else { reached.differences(seeds) };
+    if differences.is_empty() {
+        return Ok(());
+    }
+    bail!("marks: {} (crates/world/unreached lists those that cannot be reached)", differences.join("\n"))
 }
 
 fn play(args: &Args, script: &Script) -> Result<()> {
@@ -72,9 +106,9 @@ fn play(args: &Args, script: &Script) -> Result<()> {
     outcome.failure.map_or(Ok(()), |failure| report(args, script, &failure))
 }
 
-/// Prints the shortest script that fails so.
+/// Prints the shortest script that fails so, or the script as it is.
 fn report(args: &Args, script: &Script, failure: &Failure) -> Result<()> {
-    let short = shrink(script, failure);
+    let short = if args.as_is { script.clone() } else { shrink(script, failure) };
     println!("{short}");
     if let Some(failure) = run(&short).failure {
         println!("step {}: {}", failure.step, failure.what);
@@ -112,7 +146,9 @@ fn play_seeds(args: &Args) -> Vec<(u64, Failure)> {
         }
     });
     let [steps, jobs, batches] = [steps, jobs, batches].map(AtomicU64::into_inner);
-    println!("{steps} steps, {jobs} jobs, {batches} batches");
+    if !args.json {
+        println!("{steps} steps, {jobs} jobs, {batches} batches");
+    }
     let mut failures = failures.into_inner().unwrap_or_default();
     failures.sort_by_key(|(seed, _)| *seed);
     failures

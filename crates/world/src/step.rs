@@ -179,6 +179,9 @@ pub struct Habit {
     /// Whether it ignores the request to end.
     #[serde(default)]
     pub stubborn: bool,
+    /// Whether its output blocks, so that its command never begins.
+    #[serde(default)]
+    pub blocks: bool,
 }
 
 /// The configuration of the machine and its queues.
@@ -288,6 +291,9 @@ impl fmt::Display for Wish {
             write!(f, "; computes {}, exit {}", Seconds(habit.ticks), habit.code)?;
             if habit.stubborn {
                 write!(f, ", ignores TERM")?;
+            }
+            if habit.blocks {
+                write!(f, ", its output blocks")?;
             }
         }
         Ok(())

@@ -20,6 +20,7 @@ use miserly_engine::{
     MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
+use miserly_marks::{mark, mark_variant};
 
 use crate::checks::Watch;
 use crate::effects::{Effects, Killed, panic_text};
@@ -225,6 +226,24 @@ impl World {
 
     fn take(&mut self, step: &Step) -> Checked {
         self.note(&format!("* {step}"));
+        mark_variant!(
+            step,
+            Step {
+                Wait,
+                Submit,
+                Request,
+                Stop,
+                Start,
+                Kill,
+                Stall,
+                Reboot,
+                SetWall,
+                Full,
+                FailCommit,
+                KillShim,
+                Reload,
+            }
+        );
         match step {
             Step::Wait { ticks } => self.pass(*ticks),
             Step::Submit { tag, user, wish } => self.submit(*tag, *user, wish),
@@ -345,10 +364,14 @@ impl World {
     /// Goes on after a call of the engine, which may have killed or ended the daemon.
     fn after(&mut self, done: Called<Result<Daemon, EngineError>>) -> Checked {
         match done {
-            Called::Killed => self.die("it was killed"),
+            Called::Killed => {
+                mark!("killed at an effect");
+                self.die("it was killed");
+            }
             Called::Panicked(text) => return Err(format!("the daemon panics: {text}")),
             Called::Returned(Ok(daemon)) => self.daemon = Some(daemon),
             Called::Returned(Err(EngineError::Journal(JournalError::Failed(_)))) => {
+                mark!("ended by its journal");
                 self.die("its journal failed");
             }
             Called::Returned(Err(error)) => return Err(format!("the daemon ends by itself: {error}")),
@@ -410,6 +433,7 @@ impl World {
                 Called::Returned(Ok(daemon))
             }
             Called::Returned(Err(StartFailed::NoRoom)) => {
+                mark!("no room for a start");
                 self.die("there is no room");
                 return Ok(());
             }
@@ -515,6 +539,26 @@ impl World {
     }
 
     fn question(&self, request: &Request) -> Option<DaemonRequest> {
+        mark_variant!(
+            request,
+            Request {
+                Cancel,
+                Hold,
+                Release,
+                Requeue,
+                Extend,
+                Pause,
+                Signal,
+                Modify,
+                Reserve,
+                RemoveReservation,
+                Drain,
+                Quote,
+                Preview,
+                Pools,
+                Limits,
+            }
+        );
         Some(match *request {
             Request::Cancel { tag, array } => DaemonRequest::Cancel { job: self.job_of(tag)?, array },
             Request::Hold { tag, move_promises } => {

@@ -18,6 +18,7 @@ use miserly_api::model::{
     AtRisk, JudgedPromise, Judgement, PromiseChange, PromiseChangeReason, PromiseView, Window,
 };
 use miserly_core::{Span, Time};
+use miserly_marks::{mark, mark_variant};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +149,28 @@ impl PromiseLog {
 
     /// Adds a change that is no improvement.
     fn log(&mut self, wall: Timestamp, latest: Time, cause: PromiseChangeReason) {
+        mark_variant!(
+            cause,
+            PromiseChangeReason {
+                Submitted,
+                Earlier,
+                Overdue,
+                Away,
+                Shutdown,
+                Capacity,
+                Amended,
+                Lost,
+                Stopped,
+                Held,
+                Released,
+                Requeued,
+                Retried,
+                Modified,
+                Operator,
+                Displaced,
+                Refused,
+            }
+        );
         let promise = RecordedPromise { at: wall, start: latest, cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
         if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
@@ -188,6 +211,7 @@ impl PromiseLog {
             return;
         }
         let Some(Judged { given, verdict }) = self.judged.pop_if(is_start) else { return };
+        mark!("a judgement is taken back");
         book.take_back(job, &given, verdict);
         self.open = Some(given);
     }
@@ -213,6 +237,7 @@ impl PromiseLog {
 
     fn judge(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp, verdict: Verdict) {
         let Some(given) = self.open.take() else { return };
+        mark_variant!(verdict, Verdict { Kept, Late, Lost, Withdrawn });
         book.add(job, wall, &given, verdict);
         self.judged.push(Judged { given, verdict });
     }

@@ -25,6 +25,7 @@ use miserly_attempt::{BootId, BootTime, Identity};
 use miserly_core::draw;
 use miserly_engine::Attempt;
 use miserly_launcher::Clocks;
+use miserly_marks::mark;
 
 pub(crate) use self::home::Home;
 pub(crate) use self::launcher::{NoLauncher, Processes, Shims};
@@ -68,6 +69,10 @@ pub(crate) struct Machine {
     /// The habits of the jobs of each submission, by their runs. The command names the submission.
     habits: RefCell<BTreeMap<u32, Vec<Habit>>>,
     begun: RefCell<BTreeMap<Attempt, i64>>,
+    /// The jobs whose starts blocked until their shims ended them, and for how long.
+    blocked: RefCell<BTreeMap<i64, i64>>,
+    /// The jobs among them that were launched again.
+    repeated: RefCell<BTreeMap<i64, i64>>,
     broken: RefCell<Vec<String>>,
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
@@ -244,6 +249,11 @@ impl Machine {
         self.begun.borrow().get(&attempt).copied()
     }
 
+    /// Returns the jobs that were launched again after their start had blocked until its end, and for how long it had.
+    pub(crate) fn repeated(&self) -> BTreeMap<i64, i64> {
+        self.repeated.borrow().clone()
+    }
+
     /// Returns the attempts that run in their windows, with their processors.
     pub(crate) fn windows(&self) -> Vec<(Attempt, Vec<u32>)> {
         let places = self.places.borrow();
@@ -350,6 +360,7 @@ impl Machine {
             let Some(pid) = place.shim_pid.get() else { continue };
             let left = draw(pid.into(), self.now(), 1) % SHIM_EFFECTS;
             if left < SHIM_EFFECTS / 2 {
+                mark!("a shim is killed between two steps");
                 self.kill_shim_now(&place);
             } else {
                 place.kill_in.set(u32::try_from(left - SHIM_EFFECTS / 2).ok());
@@ -366,6 +377,8 @@ impl Machine {
 
     /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.
     pub(crate) fn lose_power(&self) {
+        // An end that is not on disk is unknown.
+        self.blocked.take();
         let mut folders = self.removed.take();
         for (attempt, place) in self.places.take() {
             drop(place.shim.take());
@@ -377,7 +390,10 @@ impl Machine {
         }
         for (attempt, folder) in folders {
             let drawn = draw(self.now().unsigned_abs(), attempt.job, attempt.nth.into());
-            let Some(folder) = folder.after_power_failure(drawn) else { continue };
+            let Some(folder) = folder.after_power_failure(drawn) else {
+                mark!("a folder is lost with the power");
+                continue;
+            };
             let place = Place::new(attempt);
             place.folder.replace(Some(folder));
             self.places.borrow_mut().insert(attempt, Rc::new(place));

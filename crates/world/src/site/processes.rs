@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use miserly_attempt::shim::{SetupMessage, Signal};
-use miserly_attempt::{Connection, Exit};
+use miserly_attempt::{Connection, Exit, StartFailure};
 use miserly_core::draw;
 
 use super::wire::End;
@@ -26,6 +26,13 @@ pub(super) struct Main {
     exits_at: Option<i64>,
     /// Whether it was stopped when it was asked to end. It then ends on processors that others have.
     lingers: bool,
+    /// The instant at which a step with the rights of its user blocked.
+    blocked_since: Option<i64>,
+}
+
+/// Returns the failure of a job whose output blocks.
+fn blocked() -> StartFailure {
+    StartFailure::OutputFile { path: "out".into(), error: "it blocks".into() }
 }
 
 #[derive(Debug)]
@@ -57,6 +64,7 @@ impl Main {
             has_term: false,
             exits_at: None,
             lingers: false,
+            blocked_since: None,
         }
     }
 
@@ -111,8 +119,12 @@ impl Main {
                 }
                 Ok(None) => {
                     if here_at.take_if(|at| *at <= now).is_some() {
+                        let blocks = self.habit.blocks;
+                        self.blocked_since = blocks.then_some(now);
+                        let message =
+                            if blocks { SetupMessage::Doing(blocked()) } else { SetupMessage::Here };
                         // A shim that has died does not receive it.
-                        let _ = shim.send(&SetupMessage::Here);
+                        let _ = shim.send(&message);
                     }
                 }
                 Err(_) => self.exit(Exit::Code(1)),
@@ -189,6 +201,9 @@ impl Machine {
         }
         if !main.lives() {
             place.has_child_event.set(true);
+            if let Some(since) = main.blocked_since.filter(|_| main.has_term) {
+                self.blocked.borrow_mut().insert(place.attempt.job, self.now() - since);
+            }
         }
     }
 }

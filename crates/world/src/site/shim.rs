@@ -11,6 +11,7 @@ use std::time::Duration;
 use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
 use miserly_attempt::{AttemptSpec, BootTime, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
+use miserly_marks::mark;
 
 use super::disk::{Lock, OpenFolder, User};
 use super::processes::Main;
@@ -56,6 +57,8 @@ impl Machine {
     fn shim_unwound(&self, place: &Place, payload: &(dyn std::any::Any + Send)) {
         let (job, nth) = (place.attempt.job, place.attempt.nth);
         if payload.is::<Killed>() {
+            mark!("a shim is killed at an effect");
+            self.blocked.borrow_mut().remove(&job);
             self.note(format!("the shim of {job}.{nth} is killed"));
         } else {
             self.broken(format!("the shim of {job}.{nth} panics: {}", panic_text(payload)));
@@ -65,6 +68,7 @@ impl Machine {
     /// Kills a shim between two steps. The processes of its job live on.
     pub(super) fn kill_shim_now(&self, place: &Place) {
         drop(place.shim.take());
+        self.blocked.borrow_mut().remove(&place.attempt.job);
         self.shim_exited(place);
     }
 
@@ -156,6 +160,10 @@ impl Host for ShimHost {
         self.place.effect();
         let (ours, theirs) = End::pair();
         let pid = self.machine.new_pid();
+        let job = self.place.attempt.job;
+        if let Some(blocked) = self.machine.blocked.borrow_mut().remove(&job) {
+            self.machine.repeated.borrow_mut().insert(job, blocked);
+        }
         let tag = spec.argv.last().and_then(|tag| tag.to_str()?.parse().ok());
         let habit = self.machine.habit(self.place.attempt, tag);
         let main = Main::new(&self.place, habit, pid, theirs, self.machine.now());
