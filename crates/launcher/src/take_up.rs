@@ -5,7 +5,7 @@ use std::time::Duration;
 use miserly_engine::{Absence, Attempt, BegunWindow};
 use miserly_executor::FindFailure;
 use miserly_launch::{ShimCommand, ShimReply};
-use miserly_marks::{mark, mark_variant};
+use miserly_marks::mark;
 
 use crate::attempt::Begin;
 use crate::clock::{BootClock, Clocks};
@@ -78,9 +78,12 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
             absence.launched.extend(launched(self.host, attempt).map(|at| (attempt, at)));
         }
         match found {
-            Ok(Found::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
+            Ok(Found::Alive(shim)) => {
+                mark!("an attempt is alive");
+                asked.extend(self.ask(attempt, shim));
+            }
             Ok(found) => {
-                mark_variant!(&found, Found { Alive, Ended, NeverRan, Lost });
+                mark!("an attempt is over");
                 absence.used.extend(used(self.host, attempt, &found).map(|used| (attempt, used)));
                 let failed = queue_programs::note_found(self.host, attempt, &found);
                 absence.epilogs.extend(failed.map(|why| (attempt, why)));

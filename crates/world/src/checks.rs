@@ -285,6 +285,7 @@ impl World {
             return Err("a judgement of its promise is gone".into());
         }
         check_kept(seen, view, begun)?;
+        check_history(view)?;
         if !seen.wish.early
             && comparable
             && let (Some(started), Some(begun)) = (started, begun)
@@ -389,6 +390,20 @@ fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
         return Err(format!(
             "it was promised to start by {latest}, began at {begun}, and counts as in time: {judged:?}"
         ));
+    }
+    Ok(())
+}
+
+/// A start that is called earlier is not later.
+fn check_history(view: &JobView) -> Checked {
+    let history = view.promise.iter().flat_map(|promise| promise.history.windows(2));
+    for pair in history {
+        if let [before, after] = pair
+            && after.why == PromiseChangeReason::Earlier
+            && before.start.is_some_and(|before| after.start.is_none_or(|after| after > before))
+        {
+            return Err(format!("its promise moved from {before:?} to {after:?}, and counts as earlier"));
+        }
     }
     Ok(())
 }

@@ -55,6 +55,7 @@ enum Kind {
     Stop,
     Stall,
     Reboot,
+    ShutDown,
     SetWall,
     Full,
     FailCommit,
@@ -70,12 +71,13 @@ enum Kind {
     Ask,
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 19] = [
     Kind::Kill,
     Kind::KillWithin,
     Kind::Stop,
     Kind::Stall,
     Kind::Reboot,
+    Kind::ShutDown,
     Kind::SetWall,
     Kind::Full,
     Kind::FailCommit,
@@ -129,7 +131,8 @@ pub fn script(seed: u64, steps: usize) -> Script {
         moves: has(3),
         blocks: has(6),
     };
-    let mut maker = Maker { draws, machine: machine.clone(), kinds, features, tags: 0, full: false };
+    let mut maker =
+        Maker { draws, machine: machine.clone(), kinds, features, tags: 0, awaited: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     Script { machine, steps }
 }
@@ -158,6 +161,8 @@ struct Maker {
     kinds: Vec<Kind>,
     features: Features,
     tags: u32,
+    /// The last submission for which another one waits.
+    awaited: u32,
     full: bool,
 }
 
@@ -205,6 +210,7 @@ impl Maker {
             let condition = condition[usize::try_from(self.draws.below(3)).unwrap_or(0)];
             let other = self.tag().min(self.tags - 1);
             after.push((condition, other));
+            self.awaited = other;
         }
         let members = if features.arrays && self.draws.one_in(4) { 1 + self.draws.small(5) } else { 0 };
         let runs = (0..=self.draws.below(3)).map(|_| self.habit(time)).collect();
@@ -252,13 +258,14 @@ impl Maker {
             Kind::Stop => vec![Step::Stop, self.away(), Step::Start],
             Kind::Stall => vec![Step::Stall { ticks: self.draws.ticks(30 * SECOND) }],
             Kind::Reboot => vec![Step::Reboot { ticks: SECOND + self.draws.ticks(120 * SECOND) }],
+            Kind::ShutDown => vec![Step::ShutDown { ticks: SECOND + self.draws.ticks(120 * SECOND) }],
             Kind::SetWall => {
                 let most = if self.draws.one_in(3) { 86_400 * SECOND } else { 5 * SECOND };
                 vec![Step::SetWall { by: self.draws.ticks(2 * most) - most }]
             }
             Kind::Full => {
                 self.full = !self.full;
-                vec![Step::Full { on: self.full }]
+                vec![Step::Full { on: self.full, only_attempts: self.draws.one_in(2) }]
             }
             Kind::FailCommit => {
                 let stored = self.draws.one_in(2);
@@ -274,7 +281,10 @@ impl Maker {
                 request(Request::Cancel { tag, array })
             }
             Kind::Hold if self.draws.one_in(2) => request(Request::Release { tag }),
-            Kind::Hold => request(Request::Hold { tag, move_promises }),
+            Kind::Hold => {
+                let tag = if self.awaited > 0 && self.draws.one_in(2) { self.awaited } else { tag };
+                request(Request::Hold { tag, move_promises })
+            }
             Kind::Requeue => request(Request::Requeue { tag, move_promises }),
             Kind::Extend => {
                 let seconds = 1 + self.draws.small(60);
@@ -293,7 +303,8 @@ impl Maker {
             Kind::Reserve => self.reserve(),
             Kind::Ask => {
                 let (cpus, time) = (1 + self.draws.below(4), 1 + self.draws.small(60));
-                let asked = match self.draws.below(5) {
+                let asked = match self.draws.below(6) {
+                    5 => return self.drain(user),
                     0 => Request::Quote { cpus, time },
                     1 => Request::Preview { tag },
                     2 => Request::Pools,
@@ -303,6 +314,14 @@ impl Maker {
                 request(asked)
             }
         }
+    }
+
+    /// A user drains the daemon, and an operator ends that.
+    fn drain(&mut self, user: u32) -> Vec<Step> {
+        let [on, off] = [true, false].map(|on| Request::Drain { on });
+        let steps = [(user, on), (0, off)].map(|(user, request)| Step::Request { user, request });
+        let [on, off] = steps;
+        vec![on, self.submit(), off]
     }
 
     /// Time passes without a daemon: often less than the jobs need, at times more.

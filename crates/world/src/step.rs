@@ -54,6 +54,11 @@ pub enum Step {
         /// How long it is off, in ticks.
         ticks: i64,
     },
+    /// The machine shuts down, with a second for all processes, and boots again.
+    ShutDown {
+        /// How long it is off, in ticks.
+        ticks: i64,
+    },
     /// The wall clock is set.
     SetWall {
         /// The step, in ticks.
@@ -63,6 +68,9 @@ pub enum Step {
     Full {
         /// Whether it is full.
         on: bool,
+        /// Whether the database still has room, as its file is longer than its content.
+        #[serde(default)]
+        only_attempts: bool,
     },
     /// The next commit fails in a way that leaves its outcome unknown.
     FailCommit {
@@ -247,9 +255,11 @@ impl fmt::Display for Step {
             Step::Kill { after } => write!(f, "the daemon is killed after {after} more effects"),
             Step::Stall { ticks } => write!(f, "the daemon stalls for {}", Seconds(*ticks)),
             Step::Reboot { ticks } => write!(f, "the power fails for {}", Seconds(*ticks)),
+            Step::ShutDown { ticks } => write!(f, "the machine shuts down for {}", Seconds(*ticks)),
             Step::SetWall { by } => write!(f, "the wall clock is set by {}", Seconds(*by)),
-            Step::Full { on: true } => write!(f, "the disk is full"),
-            Step::Full { on: false } => write!(f, "the disk has room"),
+            Step::Full { on: true, only_attempts: false } => write!(f, "the disk is full"),
+            Step::Full { on: true, only_attempts: true } => write!(f, "the disk is full for attempts"),
+            Step::Full { on: false, .. } => write!(f, "the disk has room"),
             Step::FailCommit { stored } => {
                 write!(f, "the next commit fails and is {}on disk", if *stored { "" } else { "not " })
             }

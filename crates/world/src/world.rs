@@ -237,6 +237,7 @@ impl World {
                 Kill,
                 Stall,
                 Reboot,
+                ShutDown,
                 SetWall,
                 Full,
                 FailCommit,
@@ -262,22 +263,22 @@ impl World {
                 self.stalled_until = self.now + ticks;
                 self.pass(*ticks)
             }
-            Step::Reboot { ticks } => {
-                self.die("the power failed");
-                self.machine.lose_power();
-                self.machine.boot_after(*ticks);
-                self.now = self.machine.now();
-                self.start()
+            Step::Reboot { ticks } => self.reboot("the power failed", *ticks),
+            Step::ShutDown { ticks } => {
+                self.machine.shut_down();
+                self.pass(SECOND)?;
+                self.stop()?;
+                self.reboot("the machine is off", *ticks)
             }
             Step::SetWall { by } => {
                 self.machine.set_wall(*by);
                 self.wall_was_set = true;
                 Ok(())
             }
-            Step::Full { on } => {
+            Step::Full { on, only_attempts } => {
                 self.full = *on;
                 self.quiet_from = self.now + RETRY;
-                self.journal.set_full(*on);
+                self.journal.set_full(*on && !only_attempts);
                 self.machine.set_full(*on);
                 Ok(())
             }
@@ -292,6 +293,14 @@ impl World {
             }
             Step::Reload { machine } => self.reload(machine),
         }
+    }
+
+    fn reboot(&mut self, why: &str, ticks: i64) -> Checked {
+        self.die(why);
+        self.machine.lose_power();
+        self.machine.boot_after(ticks);
+        self.now = self.machine.now();
+        self.start()
     }
 
     /// Lets time pass, with everything that is due in it.

@@ -149,28 +149,7 @@ impl PromiseLog {
 
     /// Adds a change that is no improvement.
     fn log(&mut self, wall: Timestamp, latest: Time, cause: PromiseChangeReason) {
-        mark_variant!(
-            cause,
-            PromiseChangeReason {
-                Submitted,
-                Earlier,
-                Overdue,
-                Away,
-                Shutdown,
-                Capacity,
-                Amended,
-                Lost,
-                Stopped,
-                Held,
-                Released,
-                Requeued,
-                Retried,
-                Modified,
-                Operator,
-                Displaced,
-                Refused,
-            }
-        );
+        mark_cause(cause);
         let promise = RecordedPromise { at: wall, start: latest, cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
         if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
@@ -227,6 +206,7 @@ impl PromiseLog {
         cause: PromiseChangeReason,
     ) {
         let Some(open) = self.open else { return };
+        mark_cause(cause);
         self.judge(book, job, wall, Verdict::Lost { cause: open.cause.unwrap_or(cause) });
     }
 
@@ -244,6 +224,7 @@ impl PromiseLog {
 
     /// Records that the job is submitted again. The cause is that of its next promise.
     pub fn renew(&mut self, cause: PromiseChangeReason) {
+        mark_cause(cause);
         // A loss is not forgotten because the job is then held, too.
         if self.renewed != Some(PromiseChangeReason::Lost) {
             self.renewed = Some(cause);
@@ -374,6 +355,32 @@ impl PromiseLog {
             None => None,
         }
     }
+}
+
+/// Counts a cause.
+fn mark_cause(cause: PromiseChangeReason) {
+    mark_variant!(
+        cause,
+        PromiseChangeReason {
+            Submitted,
+            Earlier,
+            Overdue,
+            Away,
+            Shutdown,
+            Capacity,
+            Amended,
+            Lost,
+            Stopped,
+            Held,
+            Released,
+            Requeued,
+            Retried,
+            Modified,
+            Operator,
+            Displaced,
+            Refused,
+        }
+    );
 }
 
 /// Returns whether the cause moves the plan of a run. The others begin another run.

@@ -94,6 +94,8 @@ struct Place {
     listener: RefCell<Option<VecDeque<End>>>,
     main: RefCell<Option<Main>>,
     has_child_event: Cell<bool>,
+    /// Whether its shim has a signal of a shutdown to handle.
+    shuts_down: Cell<bool>,
     cpus: RefCell<Vec<u32>>,
     is_idle: Cell<bool>,
 }
@@ -373,6 +375,11 @@ impl Machine {
         for place in self.places.borrow().values() {
             place.kill_in.set(None);
         }
+    }
+
+    /// Sends the signal of a shutdown to all shims.
+    pub(crate) fn shut_down(&self) {
+        self.places.borrow().values().for_each(|place| place.shuts_down.set(true));
     }
 
     /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.

@@ -91,6 +91,7 @@ impl Place {
         let shim = self.shim.borrow();
         let shim = shim.as_ref().filter(|_| !self.is_shim_stopped.get())?;
         let has_event = self.has_child_event.get()
+            || self.shuts_down.get()
             || self.listener.borrow().as_ref().is_some_and(|waiting| !waiting.is_empty())
             || shim.connections().any(|connection| connection.inbox().is_ready());
         if has_event { Some(now) } else { Some(shim.next()?.0.saturating_add(boot_at)) }
@@ -188,7 +189,8 @@ impl Host for ShimHost {
     }
 
     fn take_events(&mut self) -> Events {
-        Events { child: self.place.has_child_event.take(), ..Events::default() }
+        let (child, shutdown) = (self.place.has_child_event.take(), self.place.shuts_down.take());
+        Events { child, shutdown, ..Events::default() }
     }
 
     fn reap(&mut self) -> io::Result<Reaped> {

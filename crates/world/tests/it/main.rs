@@ -69,6 +69,7 @@ fn the_seeds_have_all_kinds_of_steps() {
         "Reload",
         "Request",
         "SetWall",
+        "ShutDown",
         "Stall",
         "Start",
         "Stop",
