@@ -235,7 +235,10 @@ impl<S: Site> Supervised<S> {
             }
             (Ok(Found::Alive(shim)), _) => self.supervise(site, shim),
             (Ok(Found::NeverRan), FindReason::Launch(failed)) => self.launch_failed(site, *failed),
-            (Ok(Found::NeverRan), FindReason::Exit(_)) => self.never_ran(site),
+            (Ok(Found::NeverRan), FindReason::Exit(_)) => {
+                mark!("a shim was gone before the start");
+                self.never_ran(site);
+            }
             (found, reason) => {
                 let host = site.host();
                 // A supervised attempt has reported its start.
@@ -263,10 +266,9 @@ impl<S: Site> Supervised<S> {
         }
     }
 
-    /// Reports later that the shim lacked a resource of the machine before the command could run. The
+    /// Reports later that the attempt lacked a resource of the machine before the command could run. The
     /// pause is longer after each attempt of the job.
     fn never_ran(&mut self, site: &S) {
-        mark!("a shim was gone before the start");
         let mut backoff = Backoff::new(FIRST);
         let pause = (0..self.attempt.nth.min(PAUSES)).map(|_| backoff.pause()).last().unwrap_or(FIRST);
         self.stage = Stage::NeverRan(site.now().after(pause));
@@ -296,9 +298,12 @@ impl<S: Site> Supervised<S> {
                 if retries { AttemptOutcome::NeverRan } else { failed(site.host(), error.to_string()) };
             return self.report(site, outcome);
         }
-        if is_late(site, &pending) || self.deferred.iter().any(needs_job) {
-            mark!("a failed launch comes too late");
+        if self.deferred.iter().any(needs_job) {
             return self.report(site, AttemptOutcome::NeverRan);
+        }
+        if is_late(site, &pending) {
+            mark!("a failed launch comes too late");
+            return self.never_ran(site);
         }
         mark!("a launch lacks a resource");
         let at = site.now().after(self.backoff.pause());
