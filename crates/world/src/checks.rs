@@ -15,6 +15,9 @@ use crate::world::{Checked, World};
 /// The time by which a command may begin after its recorded start.
 const TOLERANCE: i64 = SECOND;
 
+/// The most launches of a job, and one more for each second.
+const MOST_LAUNCHES: i64 = 30;
+
 /// The time after which a daemon that is not disturbed knows that a command has begun.
 const REPORTED: i64 = SECOND / 10;
 
@@ -29,6 +32,8 @@ struct Seen {
     /// Why its promise is at risk.
     risk: Option<PromiseChangeReason>,
     judged: usize,
+    /// Its attempts, and when they were counted.
+    attempts: (u32, i64),
     /// The promise that was judged as kept, with the attempt.
     kept: Option<(i64, u32)>,
     /// Whether an operator changed it.
@@ -286,6 +291,10 @@ impl World {
         }
         check_kept(seen, view, begun)?;
         check_history(view)?;
+        let (attempts, since) = std::mem::replace(&mut seen.attempts, (view.attempts, now));
+        if i64::from(view.attempts - attempts) > MOST_LAUNCHES + (now - since) / SECOND {
+            return Err(format!("it was launched {} times since {since}", view.attempts - attempts));
+        }
         if !seen.wish.early
             && comparable
             && let (Some(started), Some(begun)) = (started, begun)
