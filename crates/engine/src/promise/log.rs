@@ -81,6 +81,7 @@ struct Judged {
 }
 
 /// The promises to a job.
+#[allow(clippy::unsafe_derive_deserialize, reason = "only the marks in its methods have unsafe code")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PromiseLog {
     /// The latest starts by the plans of all runs: the first plan, every change that was not an improvement, and the last
