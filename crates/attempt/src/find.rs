@@ -82,6 +82,9 @@ pub fn find<D: DaemonHost>(host: &mut D, until: BootTime) -> Result<FoundAttempt
             mark!("ended: the end is recorded");
             return Ok(FoundAttempt::Ended(end));
         }
+        if let Some(lost) = lost_by_reboot(host, &files)? {
+            return Ok(FoundAttempt::Lost(lost));
+        }
         if let Some(lock) = files.lock()? {
             return resolve(host, &files, &lock, until);
         }
@@ -123,11 +126,6 @@ fn resolve<D: DaemonHost>(
         files.void(lock)?;
         return Ok(FoundAttempt::NeverRan);
     };
-    let boot = host.boot().map_err(|error| unknown_processes(files, error))?;
-    if boot != started.main.boot_id {
-        mark!("lost by a reboot");
-        return Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }));
-    }
     match host.kill_job(files, &started, until).map_err(|error| unknown_processes(files, error))? {
         KillResult::All(killed) => {
             mark!("lost with its shim");
@@ -138,6 +136,18 @@ fn resolve<D: DaemonHost>(
             Err(FindError::Survivors { dir: files.path().to_owned(), pids })
         }
     }
+}
+
+/// Returns the loss of an attempt that started before the machine booted. Nothing of it lives, so its lock, for which a disk may
+/// have no room, is not needed.
+fn lost_by_reboot<D: DaemonHost>(host: &mut D, files: &D::Files) -> Result<Option<LostAttempt>, FindError> {
+    let Some(started) = files.read::<StartRecord>(STARTED)? else { return Ok(None) };
+    let boot = host.boot().map_err(|error| unknown_processes(files, error))?;
+    if boot == started.main.boot_id {
+        return Ok(None);
+    }
+    mark!("lost by a reboot");
+    Ok(Some(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }))
 }
 
 fn unknown_processes(files: &impl Files, error: io::Error) -> FindError {
