@@ -19,7 +19,7 @@ const TOLERANCE: i64 = SECOND;
 const MOST_LAUNCHES: i64 = 30;
 
 /// The time after which a daemon that is not disturbed knows that a command has begun.
-const REPORTED: i64 = SECOND / 10;
+pub(crate) const REPORTED: i64 = SECOND / 10;
 
 /// The facts about a job that its user knows.
 #[derive(Clone, Debug, Default)]
@@ -292,7 +292,7 @@ impl World {
         check_kept(seen, view, begun)?;
         check_history(view)?;
         let (attempts, since) = std::mem::replace(&mut seen.attempts, (view.attempts, now));
-        if i64::from(view.attempts - attempts) > MOST_LAUNCHES + (now - since) / SECOND {
+        if i64::from(view.attempts - attempts) > MOST_LAUNCHES + (now - since).max(0) / SECOND {
             return Err(format!("it was launched {} times since {since}", view.attempts - attempts));
         }
         if !seen.wish.early
@@ -318,18 +318,22 @@ impl World {
             seen.open = promised;
         }
         let risk = view.promise.as_ref().and_then(|promise| promise.at_risk);
-        if waits && promised.is_some_and(|latest| latest + TOLERANCE < now) && risk.is_none() {
+        // That of an early run which its user has just cancelled is withdrawn.
+        let is_withdrawn = view.judged.last().is_some_and(|judged| judged.judgement == Judgement::Withdrawn);
+        let has_passed = promised.is_some_and(|latest| latest + TOLERANCE < now);
+        if waits && has_passed && risk.is_none() && !is_withdrawn {
             return Err(format!(
                 "it waits, was promised to start by {promised:?}, and nothing says that it is late"
             ));
         }
-        use PromiseChangeReason::{Amended, Held, Modified, Operator, Released, Requeued};
         let by_users = risk.is_some_and(|risk| {
+            use PromiseChangeReason::{Amended, Held, Modified, Operator, Released, Requeued};
             (risk.why == Amended && !conditions)
                 || matches!(risk.why, Held | Modified | Operator | Released | Requeued)
         });
         let before = std::mem::replace(&mut seen.risk, risk.map(|risk| risk.why));
-        if let (Some(risk), None, Some(asked)) = (risk.filter(|risk| risk.why == Amended), before, asked)
+        if let (Some(risk), None, Some(asked)) =
+            (risk.filter(|risk| risk.why == PromiseChangeReason::Amended), before, asked)
             && !asked.contains(&view.number)
         {
             return Err(format!("a request that may move no promise puts its promise at risk: {risk:?}"));

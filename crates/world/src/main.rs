@@ -18,6 +18,7 @@ mod reached;
 
 /// Simulates the whole daemon, one script for each seed.
 #[derive(Debug, Parser)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 struct Args {
     /// The seeds, such as 0..2000.
     #[arg(long, default_value = "0..2000", value_parser = range)]
@@ -86,9 +87,9 @@ fn report_marks(args: &Args) -> Result<()> {
     }
     let reached = Reached::now();
     if args.json {
-        println!("{}", reached.to_json())
+        println!("{}", reached.to_json());
     } else {
-        print!("{reached}")
+        print!("{reached}");
     }
     let seeds = args.seeds.end - args.seeds.start;
     let differences = if seeds < reached::SEEDS { vec![] } else { reached.differences(seeds) };

@@ -46,11 +46,11 @@ impl Reached {
                 ("never" | "rare", None) => differences.push(format!("{file} has no mark {name:?}")),
                 ("never", Some(0)) => {}
                 ("never", Some(_)) => {
-                    differences.push(format!("{file}: {name:?} is reached, and listed as never"))
+                    differences.push(format!("{file}: {name:?} is reached, and listed as never"));
                 }
                 ("rare", Some(count)) if count > 0 || seeds < MANY => {}
                 ("rare", Some(_)) => {
-                    differences.push(format!("{file}: {name:?} is not reached in {seeds} seeds"))
+                    differences.push(format!("{file}: {name:?} is not reached in {seeds} seeds"));
                 }
                 _ => differences.push(format!("a mark is reached never or rare: {line}")),
             }

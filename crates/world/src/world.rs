@@ -22,7 +22,7 @@ use miserly_engine::{
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 use miserly_marks::{mark, mark_variant};
 
-use crate::checks::Watch;
+use crate::checks::{REPORTED, Watch};
 use crate::effects::{Effects, Killed, panic_text};
 use crate::site::{Home, Machine, MachineClocks, Processes, Shims};
 use crate::step::{Condition, MachineSetup, Request, SECOND, Script, Step, Wish};
@@ -261,6 +261,7 @@ impl World {
             }
             Step::Stall { ticks } => {
                 self.stalled_until = self.now + ticks;
+                self.quiet_from = self.quiet_from.max(self.stalled_until + REPORTED);
                 self.pass(*ticks)
             }
             Step::Reboot { ticks } => self.reboot("the power failed", *ticks),

@@ -60,6 +60,7 @@ pub(crate) struct Machine {
     /// The wall clock beside the other one.
     wall: Cell<i64>,
     full: Cell<bool>,
+    shuts_down: Cell<bool>,
     last_pid: Cell<u32>,
     places: RefCell<BTreeMap<Attempt, Rc<Place>>>,
     /// The attempts whose record was set aside.
@@ -379,6 +380,7 @@ impl Machine {
 
     /// Sends the signal of a shutdown to all shims.
     pub(crate) fn shut_down(&self) {
+        self.shuts_down.set(true);
         self.places.borrow().values().for_each(|place| place.shuts_down.set(true));
     }
 
@@ -386,6 +388,7 @@ impl Machine {
     pub(crate) fn lose_power(&self) {
         // An end that is not on disk is unknown.
         self.blocked.take();
+        self.shuts_down.set(false);
         let mut folders = self.removed.take();
         for (attempt, place) in self.places.take() {
             drop(place.shim.take());

@@ -201,7 +201,7 @@ impl Machine {
         }
         if !main.lives() {
             place.has_child_event.set(true);
-            if let Some(since) = main.blocked_since.filter(|_| main.has_term) {
+            if let Some(since) = main.blocked_since.filter(|_| main.has_term && !self.shuts_down.get()) {
                 self.blocked.borrow_mut().insert(place.attempt.job, self.now() - since);
             }
         }
