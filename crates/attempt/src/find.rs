@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use miserly_marks::mark;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{Commands, ConnectedShim};
@@ -72,18 +73,27 @@ impl<S> FoundAttempt<S> {
 /// # Errors
 /// [`FindError`]. Nothing is resolved then, and the call can be repeated.
 pub fn find<D: DaemonHost>(host: &mut D, until: BootTime) -> Result<FoundAttempt<ShimOf<D>>, FindError> {
-    let Some(files) = host.open()? else { return Ok(FoundAttempt::NeverRan) };
+    let Some(files) = host.open()? else {
+        mark!("planned: there is no folder");
+        return Ok(FoundAttempt::NeverRan);
+    };
     loop {
         if let Some(end) = files.read_end()? {
+            mark!("ended: the end is recorded");
             return Ok(FoundAttempt::Ended(end));
+        }
+        if let Some(lost) = lost_by_reboot(host, &files)? {
+            return Ok(FoundAttempt::Lost(lost));
         }
         if let Some(lock) = files.lock()? {
             return resolve(host, &files, &lock, until);
         }
         if let Some(shim) = connect(host, &files)? {
+            mark!("alive: its shim is connected");
             return Ok(FoundAttempt::Alive(shim));
         }
         if host.now() >= until {
+            mark!("locked: its shim does not answer");
             return Err(FindError::Locked { dir: files.path().to_owned() });
         }
         host.pause(RETRY_INTERVAL);
@@ -108,22 +118,36 @@ fn resolve<D: DaemonHost>(
 ) -> Result<FoundAttempt<ShimOf<D>>, FindError> {
     // A shim may have written its end and exited since the last check.
     if let Some(end) = files.read_end()? {
+        mark!("ended meanwhile");
         return Ok(FoundAttempt::Ended(end));
     }
     let Some(started) = files.read::<StartRecord>(STARTED)? else {
+        mark!("created or claimed: it never ran");
         files.void(lock)?;
         return Ok(FoundAttempt::NeverRan);
     };
-    let boot = host.boot().map_err(|error| unknown_processes(files, error))?;
-    if boot != started.main.boot_id {
-        return Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }));
-    }
     match host.kill_job(files, &started, until).map_err(|error| unknown_processes(files, error))? {
         KillResult::All(killed) => {
+            mark!("lost with its shim");
             Ok(FoundAttempt::Lost(LostAttempt { started, cause: LossCause::Kill, killed }))
         }
-        KillResult::Survivors(pids) => Err(FindError::Survivors { dir: files.path().to_owned(), pids }),
+        KillResult::Survivors(pids) => {
+            mark!("lost, and its processes live");
+            Err(FindError::Survivors { dir: files.path().to_owned(), pids })
+        }
     }
+}
+
+/// Returns the loss of an attempt that started before the machine booted. Nothing of it lives, so its lock, for which a disk may
+/// have no room, is not needed.
+fn lost_by_reboot<D: DaemonHost>(host: &mut D, files: &D::Files) -> Result<Option<LostAttempt>, FindError> {
+    let Some(started) = files.read::<StartRecord>(STARTED)? else { return Ok(None) };
+    let boot = host.boot().map_err(|error| unknown_processes(files, error))?;
+    if boot == started.main.boot_id {
+        return Ok(None);
+    }
+    mark!("lost by a reboot");
+    Ok(Some(LostAttempt { started, cause: LossCause::Reboot, killed: Vec::new() }))
 }
 
 fn unknown_processes(files: &impl Files, error: io::Error) -> FindError {

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use miserly_marks::mark;
+
 use crate::commands::{Commands, ConnectedShim};
 use crate::connection::Connection;
 use crate::daemon_host::{DaemonHost, ShimOf};
@@ -38,6 +40,7 @@ fn handshake<D: DaemonHost>(
         _ => broken(&error),
     });
     if let Handshake::Refused(refusal) = message? {
+        mark!("the shim refuses");
         return Err(refusal.into());
     }
     let died = |host: &D| LaunchError::Died { reason: host.log(files) };
@@ -49,6 +52,7 @@ fn handshake<D: DaemonHost>(
     commands
         .request(&ShimCommand::Status, |connection| host.wait_for(connection, until))
         .map_err(|error| broken(&error))?;
+    mark!("launched");
     Ok(ConnectedShim { identity, process, commands })
 }
 
@@ -59,6 +63,7 @@ fn receive_handshake<D: DaemonHost>(host: &mut D, connection: &mut D::Connection
             return Ok(message);
         }
         if !host.wait_for(connection, until)? {
+            mark!("the shim does not begin");
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the shim does not begin"));
         }
     }
@@ -72,7 +77,13 @@ fn void_failed<F: Files>(files: &F, error: LaunchError) -> LaunchError {
         if ran { None } else { files.void(&lock).ok() }
     };
     match (voided(), error) {
-        (Some(()), error) => error,
-        (None, error) => LaunchError::Unclear { dir: files.path().to_owned(), error: error.to_string() },
+        (Some(()), error) => {
+            mark!("a failed launch is void");
+            error
+        }
+        (None, error) => {
+            mark!("a failed launch is unclear");
+            LaunchError::Unclear { dir: files.path().to_owned(), error: error.to_string() }
+        }
     }
 }

@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use miserly_marks::mark;
+
 use crate::files::{END, STARTED};
 
 /// The records that prove how an attempt ended, or that it began. The first one present is kept.
@@ -51,7 +53,9 @@ pub trait Remains {
 /// A recovery from a backup that is older than the end finds the record there. So the job does not run twice.
 pub fn retire(remains: &impl Remains) {
     let Some(proof) = PROOFS.into_iter().find(|proof| remains.has(proof)) else { return remove(remains) };
+    mark!("retired");
     if let Err(error) = reduce(remains, proof).and_then(|()| remains.set_aside()) {
+        mark!("a record is removed early");
         let folder = remains.path().display();
         remains.warn(&format_args!("the record of {folder} is removed early: {error}"));
         remove(remains);

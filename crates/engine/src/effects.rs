@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
 use miserly_core::{BreachCause, Effect, Refusal, State, Time};
+use miserly_marks::{mark, mark_variant};
 
 use crate::job::output_path;
 use crate::job::unrecorded::UnrecordedJobs;
@@ -19,6 +20,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !matches!(effect, Effect::Promised { .. } | Effect::Planned { .. }) {
             self.batch.touch(number);
         }
+        mark_variant!(
+            &effect,
+            Effect {
+                Started,
+                Promised,
+                PromiseBroken,
+                Suspended,
+                Resumed,
+                Requeued,
+                OpportunisticProcs,
+                Refused,
+                Moved,
+                Planned,
+                Resized,
+                SwappedOut,
+                PaceChanged,
+                EndMoved,
+            }
+        );
         match effect {
             Effect::Started { .. } => self.start(now, at, number),
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
@@ -60,6 +80,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn begin_window(&mut self, now: Now, at: Time, number: i64) {
         let Some(record) = self.jobs.get(number) else { return };
         if record.run.as_ref().is_some_and(|run| run.ending.is_some()) {
+            mark!("a window begins while its attempt is ended");
             return;
         }
         if let Some(attempt) = record.attempt() {
@@ -72,12 +93,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             None => (self.allocate_cpus(number), whole),
         };
         if end <= at {
+            mark!("a window is over at its begin");
             self.cpus.give(&cpus);
             return self.batch.expired.push(number);
         }
         let Some(record) = self.jobs.get_mut(number) else { return };
         match &mut record.run {
             Some(run) => {
+                mark!("an early run enters its window");
                 run.in_window = true;
                 run.sent_window = None;
                 run.stopped = false;
@@ -175,6 +198,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         let Some(run) = &mut record.run else {
             if procs > 0 {
+                mark!("an early run begins");
                 self.batch.starts.push(JobStart::opportunistic(record, now, at));
                 record.started.get_or_insert(at);
                 self.launch(number, vec![], None);
@@ -191,6 +215,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<BreachCause>) {
         if broken.is_some() && self.batch.begun.contains_key(&number) {
+            mark!("only the ledger is late");
             // The window began without a daemon, as promised. Only the ledger is late.
             return;
         }
@@ -199,6 +224,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get_mut(number) else { return };
         match broken {
             Some(_) if self.stopped.contains(&record.queue) => {
+                mark!("the promises of a stopped queue");
                 record.promise.move_plan(wall, latest, PromiseChangeReason::Stopped);
             }
             Some(cause) => record.promise.move_plan(wall, latest, cause),
@@ -238,6 +264,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.jobs.set_running(number);
         // A job that was displaced and suspended at one instant has no attempt, or one whose end begins the window.
         if self.jobs.run(number).is_none_or(|run| run.ending == Some(Ending::Displaced)) {
+            mark!("a job continues without an attempt");
             return self.begin_window(now, at, number);
         }
         let end = self.window_end(number).unwrap_or(at);
@@ -256,6 +283,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let kill = self.kill(Ending::Displaced);
         let Some(record) = self.jobs.get_mut(number) else { return };
         record.started = None;
+        mark!("a job is displaced");
         record.promise.renew(PromiseChangeReason::Displaced);
         let Some(run) = &mut record.run else { return };
         self.cpus.give(&std::mem::take(&mut run.cpus));
@@ -264,6 +292,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn refuse(&mut self, now: Now, number: i64, why: Refusal) {
+        mark_variant!(why, Refusal { BeyondClasses, TooLarge, NoWindow, Deadline });
         let message = refusal_message(why, &self.unrecorded);
         self.kill_early_run(number);
         self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });

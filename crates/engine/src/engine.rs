@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation, WakeUps};
+use miserly_marks::{mark, mark_variant};
 
 use crate::attempt::late_start::has_late_end;
 use crate::batch::PendingBatch;
@@ -154,6 +155,21 @@ impl Inputs {
         let facts = left.unwrap_or_default();
         let mut sorted = Inputs { facts, away, shuts_down: false, requests: VecDeque::new() };
         for input in inputs {
+            mark_variant!(
+                &input,
+                Input {
+                    Request,
+                    Launched,
+                    AttemptEnded,
+                    Used,
+                    EpilogFailed,
+                    Overdue,
+                    CapacityLost,
+                    Online,
+                    Slept,
+                    ShuttingDown,
+                }
+            );
             match input {
                 Input::Launched(attempt, at) => sorted.facts.launches.push((attempt, at)),
                 Input::AttemptEnded(attempt, outcome) => sorted.facts.ends.push((attempt, outcome)),
@@ -196,8 +212,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.add_planned_windows();
         match self.commit(now) {
             Ok(()) => self.dispatch(now),
-            Err(error @ JournalError::Full(_)) => return self.rollback(now, &error, facts),
-            Err(error) => return Err(error.into()),
+            Err(error @ JournalError::Full(_)) => {
+                mark!("the journal is full");
+                return self.rollback(now, &error, facts);
+            }
+            Err(error) => {
+                mark!("the journal fails");
+                return Err(error.into());
+            }
         }
         self.prune(now)
     }
@@ -233,6 +255,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             || has_late_end(now, &ends)
             || self.has_late_launch(&launches);
         if was_away {
+            mark!("an absence without a restart");
             let begun = self.windows_begun(now, &ends);
             let absence = Absence { ended: ends, launched: launches, used, epilogs, begun: begun.clone() };
             self.apply_absence(now, absence)?;
@@ -310,6 +333,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// As [`process_batch`](Engine::process_batch).
     pub fn shutdown(&mut self, now: Now) -> Result<(), EngineError> {
+        mark!("the daemon ends");
         self.values.advance(self.values.last_instant().max(now.ticks));
         self.batch.line(&JournalLine::Ended { at: self.values.last_instant() });
         self.commit(now)?;
@@ -348,6 +372,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<(), EngineError> {
         tracing::error!("state store is full; batch rolled back: {error}");
         for (requester, reply) in std::mem::take(&mut self.batch).replies {
+            mark!("a reply of a batch that was rolled back");
             // A refusal stands: it changed nothing.
             let message = format!("state store is full; request rejected: {error}");
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));

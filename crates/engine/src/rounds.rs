@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use miserly_api::model::OverdueCause;
 use miserly_core::{Effect, Entry, JobId, Round, Time};
+use miserly_marks::mark;
 
 use crate::dependency::expected_ends::{expected_end, overdue_since, start_rank};
 use crate::{
@@ -63,6 +64,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let Some(job) = self.jobs.handle(number) else { continue };
             let goes_on = round.amended.iter().any(|amended| amended.job == job);
             if !goes_on && !round.ended.iter().any(|ended| ended.job == job) {
+                mark!("a job is overdue");
                 round.overdue.push(job);
             }
         }
@@ -75,6 +77,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let Some(record) = record else { continue };
             let by_running_time = self.is_gang(&record.queue);
             if let Some(attempt) = record.attempt() {
+                mark!("an overdue job is ended");
                 self.batch.act(attempt, Action::EndOverdue { by_running_time });
             }
         }
@@ -84,6 +87,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn record_overdue(&mut self, attempt: Attempt, cause: OverdueCause) {
         let Some(run) = self.jobs.run_mut(attempt.job).filter(|run| run.nth == attempt.nth) else { return };
         if run.overdue.as_ref() != Some(&cause) {
+            mark!("why an attempt does not end");
             run.overdue = Some(cause);
             self.batch.touch(attempt.job);
         }
@@ -138,6 +142,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn remove_expired(&mut self, now: Now) -> Result<(), EngineError> {
         let mut round = Round::default();
         for number in std::mem::take(&mut self.batch.expired) {
+            mark!("a job expires at its start");
             self.kill_early_run(number);
             self.expire(now, number, &mut round);
         }
@@ -155,7 +160,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.dependencies.note_change(number);
                 // A job that was requeued in this round has another handle now.
                 match self.jobs.handle(number) {
-                    Some(other) if other != job => continue,
+                    Some(other) if other != job => {
+                        mark!("a job has another handle in the same round");
+                        continue;
+                    }
                     None => {
                         self.jobs.set_expected_end(number, None);
                         continue;

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
+use miserly_marks::mark;
 
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
@@ -87,6 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// As [`process_batch`](Engine::process_batch). If the journal is full nothing has begun, and the call may be repeated.
     pub fn begin(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
         while let Err(error) = self.apply_beginning(now, absence) {
+            mark!("a start sets something aside");
             self.set_aside(now, error)?;
         }
         self.move_gang_jobs();
@@ -96,6 +98,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.has_setup = true;
         self.report_unreadable();
         if let Err(error) = self.commit(now) {
+            mark!("no room for the first commit");
             self.batch = PendingBatch::default();
             self.load()?;
             return Err(error.into());
@@ -117,6 +120,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
     pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
+        mark!("an absence");
         self.judge_launches(now, &absence.launched);
         // Not at the instants at which it was due: no action followed then.
         let at = self.values.next_instant(now.ticks);
@@ -163,7 +167,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for row in self.journal.live_jobs()? {
             match self.checked_record(&row) {
                 Ok(record) => drop(records.insert(row.number, record)),
-                Err(problem) => unreadable.push(row.unreadable(problem)),
+                Err(problem) => {
+                    mark!("a row cannot be read");
+                    unreadable.push(row.unreadable(problem));
+                }
             }
         }
         let earlier = EarlierPromises::load(&self.journal, &mut records)?;
@@ -211,6 +218,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             };
             // The rest of the state is of no use without its jobs.
             if let Some(record) = last_placed(records, queue).and_then(|number| records.remove(&number)) {
+                mark!("a queue holds more than its pool");
                 left_out.push((record, format!("the jobs of queue {queue} hold more than its pool has")));
             } else if states.remove(queue).is_none() {
                 let message = format!("the pool of queue {queue} cannot be made");

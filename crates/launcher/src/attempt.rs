@@ -8,6 +8,7 @@ use miserly_core::Span;
 use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch, Usage};
 use miserly_executor::{FindFailure, LaunchFailureKind};
 use miserly_launch::BootTime;
+use miserly_marks::{mark, mark_variant};
 
 use crate::backoff::Backoff;
 use crate::crash_point::CrashPoint;
@@ -93,6 +94,7 @@ pub(crate) enum FindReason {
 impl<S: Site> Supervised<S> {
     /// Begins with an attempt.
     pub(crate) fn begin(site: &S, attempt: Attempt, number: u64, begin: Begin<ShimOf<S>>) -> Supervised<S> {
+        mark_variant!(&begin, Begin { Launch, Find, Alive, Adopted, Unknown });
         let stage = Stage::Over;
         let (deferred, backoff, planned_start) = (vec![], Backoff::new(FIRST), None);
         let mut this =
@@ -140,19 +142,29 @@ impl<S: Site> Supervised<S> {
     pub(crate) fn take(&mut self, site: &S, message: AttemptMessage) {
         match &mut self.stage {
             Stage::Running(supervision) => supervision.take(site, message),
-            Stage::Queued(_) if ends(&message) => self.report(site, AttemptOutcome::NeverRan),
+            Stage::Queued(_) if ends(&message) => {
+                mark!("an end before the launch");
+                self.report(site, AttemptOutcome::NeverRan);
+            }
             Stage::Delayed(..) | Stage::NeverRan(_) if needs_job(&message) => {
+                mark!("a command to a delayed launch");
                 self.report(site, AttemptOutcome::NeverRan);
             }
             Stage::Over => {}
-            _ => self.deferred.push(message),
+            _ => {
+                mark!("a command waits for its shim");
+                self.deferred.push(message);
+            }
         }
     }
 
     /// Takes the steps that are due.
     pub(crate) fn advance(&mut self, site: &S, now: BootTime) {
         match mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Delayed(pending, at) if at <= now => self.stage = Stage::Queued(pending),
+            Stage::Delayed(pending, at) if at <= now => {
+                mark!("a launch is tried again");
+                self.stage = Stage::Queued(pending);
+            }
             Stage::NeverRan(at) if at <= now => self.report(site, AttemptOutcome::NeverRan),
             Stage::FindingLater(reason, at) if at <= now => self.find(site, reason),
             Stage::Running(mut supervision) => {
@@ -195,6 +207,7 @@ impl<S: Site> Supervised<S> {
 
     /// Applies the result of a task.
     pub(crate) fn finished(&mut self, site: &S, result: TaskResult<ShimOf<S>>) {
+        mark_variant!(&result, TaskResult { Launched, Failed, Taken, Found, Killed });
         match result {
             TaskResult::Launched(shim) => self.supervise(site, shim),
             TaskResult::Failed(failed) => {
@@ -221,13 +234,17 @@ impl<S: Site> Supervised<S> {
 
     fn found(&mut self, site: &S, found: Result<Found<ShimOf<S>>, FindFailure>) {
         let Stage::Finding(reason) = mem::replace(&mut self.stage, Stage::Over) else { return };
+        mark_variant!(&reason, FindReason { Restart, Launch, Exit });
         match (found, reason) {
             (Err(error), reason) if !matches!(error, FindFailure::Final(_)) => {
                 self.find_later(site, reason, error);
             }
             (Ok(Found::Alive(shim)), _) => self.supervise(site, shim),
             (Ok(Found::NeverRan), FindReason::Launch(failed)) => self.launch_failed(site, *failed),
-            (Ok(Found::NeverRan), FindReason::Exit(_)) => self.never_ran(site),
+            (Ok(Found::NeverRan), FindReason::Exit(_)) => {
+                mark!("a shim was gone before the start");
+                self.never_ran(site);
+            }
             (found, reason) => {
                 let host = site.host();
                 // A supervised attempt has reported its start.
@@ -255,7 +272,7 @@ impl<S: Site> Supervised<S> {
         }
     }
 
-    /// Reports later that the shim lacked a resource of the machine before the command could run. The
+    /// Reports later that the attempt lacked a resource of the machine before the command could run. The
     /// pause is longer after each attempt of the job.
     fn never_ran(&mut self, site: &S) {
         let mut backoff = Backoff::new(FIRST);
@@ -264,6 +281,7 @@ impl<S: Site> Supervised<S> {
     }
 
     fn find_later(&mut self, site: &S, reason: FindReason, error: FindFailure) {
+        mark!("an attempt is looked for later");
         match error {
             FindFailure::Survivors(pids) => report_survivors(site, self.attempt, pids),
             error => tracing::warn!("job {}: {error}", self.attempt.job),
@@ -278,6 +296,7 @@ impl<S: Site> Supervised<S> {
     /// go on.
     fn launch_failed(&mut self, site: &S, FailedLaunch { pending, error }: FailedLaunch) {
         if error.kind != LaunchFailureKind::Temporary {
+            mark!("a launch fails");
             // If the shim was killed before it began, the launch may be retried. The number of
             // attempts is limited.
             let retries = error.kind == LaunchFailureKind::Died && self.attempt.nth < TRIES;
@@ -285,9 +304,14 @@ impl<S: Site> Supervised<S> {
                 if retries { AttemptOutcome::NeverRan } else { failed(site.host(), error.to_string()) };
             return self.report(site, outcome);
         }
-        if is_late(site, &pending) || self.deferred.iter().any(needs_job) {
+        if self.deferred.iter().any(needs_job) {
             return self.report(site, AttemptOutcome::NeverRan);
         }
+        if is_late(site, &pending) {
+            mark!("a failed launch comes too late");
+            return self.never_ran(site);
+        }
+        mark!("a launch lacks a resource");
         let at = site.now().after(self.backoff.pause());
         self.stage = Stage::Delayed(PendingLaunch { is_repeated: true, ..pending }, at);
     }
@@ -331,9 +355,11 @@ impl<S: Site> Supervised<S> {
             self.report_usage(site, convert::usage(&end));
             self.report_epilog(site, queue_programs::note(site.host(), self.attempt, &end));
             let outcome = convert::outcome(site.host().clock(), self.attempt, &end);
+            mark!("a shim recorded its end");
             let outcome = force.map_or(outcome.clone(), |force| force.outcome(outcome));
             return self.report(site, outcome);
         }
+        mark!("a shim is gone without an end");
         // There is no record of the end.
         self.find(site, FindReason::Exit(force));
     }
@@ -354,12 +380,14 @@ impl<S: Site> Supervised<S> {
 
     fn report(&mut self, site: &S, outcome: AttemptOutcome) {
         self.stage = Stage::Over;
+        mark_variant!(&outcome, AttemptOutcome { Ended, Failed, Lost, NeverRan });
         // The next job may get its processors as soon as the end is known.
         site.host().end_partition(self.attempt);
         self.deferred.clear();
         if self.is_known {
             site.host().pass(CrashPoint::BeforeReport);
             if matches!(outcome, AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }) {
+                mark!("a shutdown is noticed");
                 // Other shims get the signal, too.
                 site.report(Input::ShuttingDown);
             }

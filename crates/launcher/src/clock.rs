@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use miserly_core::{Span, Time};
 use miserly_engine::{ClockMark, Journal, JournalBatch, JournalError, Now, wall_span};
 use miserly_launch::{BootId, BootTime, StoredInstant};
+use miserly_marks::mark;
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -168,10 +169,12 @@ impl<C: Clocks> BootClock<C> {
         let (boots, marked) = (earlier.after(mark, &boot), mark.ticks);
         if is_same {
             let clock = BootClock::new((boot, boots), mark.offset, marked, clocks);
+            mark!("the same boot");
             let difference = mark.wall.as_microsecond().saturating_sub(mark.ticks.ticks());
             clock.difference.store(difference, Ordering::Relaxed);
             return clock;
         }
+        mark!("the machine booted again");
         let away = wall_span(mark.wall, clocks.wall()).max(Span::ZERO);
         let offset = mark.ticks + away - since_boot(clocks.boot());
         BootClock::new((boot, boots), offset, marked, clocks)

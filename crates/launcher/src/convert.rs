@@ -11,6 +11,7 @@ use miserly_executor::{AttemptId, LaunchRequest};
 use miserly_launch::{
     AttemptEnd, BootTime, EndCause, Exit, ReservedWindow, RunMode, ShimCommand, StartFailure,
 };
+use miserly_marks::{mark, mark_variant};
 
 use crate::clock::{BootClock, Clocks};
 
@@ -77,17 +78,22 @@ pub(crate) fn command(clock: &BootClock<impl Clocks>, action: Action) -> Option<
 /// Returns the outcome of an attempt, in the engine's terms.
 pub(crate) fn outcome(clock: &BootClock<impl Clocks>, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ended(&end.at);
-    let by = end.cause.as_ref().map(|cause| match cause {
-        EndCause::Time => KilledBy::Time,
-        EndCause::User => KilledBy::User,
-        EndCause::Shutdown => KilledBy::Shutdown,
-        EndCause::Memory => KilledBy::Memory,
+    let by = end.cause.as_ref().map(|cause| {
+        mark_variant!(cause, EndCause { Time, User, Shutdown, Memory });
+        match cause {
+            EndCause::Time => KilledBy::Time,
+            EndCause::User => KilledBy::User,
+            EndCause::Shutdown => KilledBy::Shutdown,
+            EndCause::Memory => KilledBy::Memory,
+        }
     });
+    mark_variant!(&end.exit, Exit { Code, Signal, Failed });
     match &end.exit {
         Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
         Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
         // The job can be launched again. Its window begins with it.
         Exit::Failed(StartFailure::Ended) if ended_before_it_began(attempt, end.cause) => {
+            mark!("ended before it began");
             AttemptOutcome::NeverRan
         }
         // Another attempt has another prolog.

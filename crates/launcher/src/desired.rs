@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use miserly_launch::{AttemptPhase, BootTime, ReplyMessage, ShimCommand, ShimRefusal, ShimReply};
+use miserly_marks::mark;
 
 /// The first pause before a refused command is sent again. Each pause is twice as long as the last.
 const FIRST: Duration = Duration::from_millis(100);
@@ -160,6 +161,7 @@ impl DesiredState {
     pub(crate) fn disconnected(&mut self) -> Vec<ShimCommand> {
         for part in &mut self.parts {
             if matches!(part.delivery, Delivery::Sent { .. }) {
+                mark!("a command is sent again");
                 part.delivery = Delivery::Due;
                 part.breaks += 1;
             }
@@ -176,6 +178,7 @@ impl DesiredState {
             |part: &Part| matches!(part.delivery, Delivery::Sent { number, .. } if number == answer.number);
         let at = self.parts.iter().position(sent)?;
         let part = &mut self.parts[at];
+        mark!("an answer");
         let problem = match &answer.reply {
             // Before its command begins, a job is on no processors of its own.
             ShimReply::Done(state) if state.phase == AttemptPhase::Starting => None,
@@ -183,6 +186,7 @@ impl DesiredState {
                 Some(cpus) if !state.affinity.iter().all(|cpu| cpus.contains(cpu)) => {
                     let problem = format!("it runs on the cpus {:?}, not on {cpus:?}", state.affinity);
                     part.command = ShimCommand::SetCpus { cpus: cpus.to_vec() };
+                    mark!("a job is not on its processors");
                     return part.retry(now).then_some(problem);
                 }
                 _ => None,
@@ -195,6 +199,7 @@ impl DesiredState {
                 Some(format!("its shim is of another version: {error}"))
             }
             ShimReply::Refused(refusal) => {
+                mark!("a command is refused");
                 let problem = refusal.to_string();
                 return part.retry(now).then_some(problem);
             }

@@ -11,6 +11,7 @@ use miserly_api::model::{Exit, KilledBy, OverdueCause};
 use miserly_core::Time;
 use miserly_engine::{AttemptOutcome, Input};
 use miserly_launch::{BootTime, KillResult};
+use miserly_marks::{mark, mark_variant};
 
 use crate::attempt::report_survivors;
 use crate::site::{Host, ShimHandle, Site};
@@ -77,6 +78,7 @@ impl ForcedEnd {
     /// Leaves time for the epilog of an attempt whose processes are killed before. Once only.
     pub(crate) fn wait_for_epilog(&mut self, epilog: Duration) {
         if self.step == Step::Wake && !epilog.is_zero() && std::mem::take(&mut self.waits_for_epilog) {
+            mark!("it waits for the epilog");
             self.at = self.at.after(epilog);
         }
     }
@@ -151,6 +153,7 @@ impl<S: Site> Supervision<S> {
         let Some(mut force) = self.force.take() else { return };
         force.wait_for_epilog(self.epilog());
         if force.next_step().is_some_and(|at| at <= site.now()) {
+            mark_variant!(force.step, Step { Wake, Job, Killing, Shim });
             match force.step {
                 Step::Wake => {
                     let was_stopped = self.wake(site.host());
@@ -176,6 +179,7 @@ impl<S: Site> Supervision<S> {
         force.step = Step::Job;
         match result {
             Ok(KillResult::All(killed)) => {
+                mark!("the daemon has killed the processes");
                 if !killed.is_empty() {
                     tracing::warn!("job {}: its shim did not end it; killed {killed:?}", self.attempt.job);
                 }
@@ -183,6 +187,7 @@ impl<S: Site> Supervision<S> {
                 force.next(site.now(), Step::Shim);
             }
             Ok(KillResult::Survivors(pids)) => {
+                mark!("processes survive");
                 self.wake(site.host());
                 report_survivors(site, self.attempt, pids);
                 force.again(site.now());
@@ -198,6 +203,7 @@ impl<S: Site> Supervision<S> {
     /// Kills a shim that is stopped again. Any other shim is about to record the end.
     fn kill_shim(&self, site: &S, force: &mut ForcedEnd) {
         if self.shim.is_stopped() {
+            mark!("a shim is killed");
             tracing::warn!("job {}: its shim stays stopped; it is killed", self.attempt.job);
             if let Err(error) = site.host().kill_shim(self.attempt, &self.shim) {
                 tracing::warn!("job {}: its shim cannot be killed: {error}", self.attempt.job);

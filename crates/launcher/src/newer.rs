@@ -9,6 +9,7 @@ use miserly_engine::{
     Attempt, JobRow, JobState, Journal, JournalBatch, JournalError, JournalLine, Record, Run,
 };
 use miserly_launch::StoredInstant;
+use miserly_marks::mark;
 
 use crate::clock::EarlierBoots;
 use crate::site::Host;
@@ -37,6 +38,7 @@ pub(crate) fn bring_up_to_date(journal: &mut impl Journal, host: &impl Host) -> 
         let Some(last) = attempts.get(&row.number) else { continue };
         let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
         if last.nth > record.attempts {
+            mark!("the state is older than an attempt");
             tracing::warn!("job {}: the state is older than its attempt {}", row.number, last.nth);
             let started = host.started(*last).and_then(|started| boots.ticks(&started));
             take_over(&mut record, last.nth, started);
@@ -158,6 +160,7 @@ fn take_over(record: &mut Record, nth: u32, started: Option<Time>) {
     }
     let waits = record.entry.as_ref().is_some_and(|entry| entry.entry().state == State::Waiting);
     if record.run.is_some() || !waits {
+        mark!("an attempt of a job that did not run by its record");
         queue_anew(record, false);
     }
     record.attempts = nth;

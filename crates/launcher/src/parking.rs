@@ -3,6 +3,7 @@
 //! The engine does not know of the second one, so no decision and no replay depends on it. A window ends both.
 
 use miserly_launch::{BootTime, ShimCommand};
+use miserly_marks::mark;
 
 /// The reasons for which an attempt is stopped, and its window.
 #[derive(Debug, Default)]
@@ -47,6 +48,7 @@ impl Parking {
         if short == self.short {
             return None;
         }
+        mark!("memory is short");
         self.short = short;
         let command = if short { ShimCommand::Stop } else { ShimCommand::Resume };
         (!self.by_engine).then_some(command)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use miserly_engine::{Action, Attempt, Input};
 use miserly_launch::BootTime;
+use miserly_marks::{mark, mark_variant};
 
 use crate::attempt::{Begin, Stage, Supervised};
 use crate::message::{AttemptMessage, LoopMessage};
@@ -72,6 +73,7 @@ impl<S: Site> ShimLoop<S> {
 
     /// Handles a message.
     pub fn handle(&mut self, message: LoopMessage<ShimOf<S>>) {
+        mark_variant!(&message, LoopMessage { Begin, To, Finished, HoldLaunches });
         match message {
             LoopMessage::Begin(attempt, begin) => self.begin(attempt, begin),
             LoopMessage::To(attempt, AttemptMessage::Do(Action::Forget)) => self.forget(attempt),
@@ -111,6 +113,7 @@ impl<S: Site> ShimLoop<S> {
     /// to it.
     fn forget(&mut self, attempt: Attempt) {
         if self.attempts.get(&attempt).is_none_or(|supervised| matches!(supervised.stage, Stage::Over)) {
+            mark!("forgotten");
             self.remove(attempt);
             self.site.submit(attempt, Task::Retire);
         }

@@ -6,6 +6,7 @@ use miserly_engine::{
     Absence, DaemonInfo, Engine, EngineError, Journal, JournalError, Launcher, Setup, StartObserver,
     StoredJobs, highest,
 };
+use miserly_marks::mark;
 
 use crate::newer::bring_up_to_date;
 use crate::site::{Host, Supervisor};
@@ -66,6 +67,7 @@ where
         if !matches!(error, EngineError::Journal(JournalError::Full(_))) {
             return Err(StartError::from(error).into());
         }
+        mark!("a start waits for room");
         wait_for_room(&error).await?;
     }
     Ok(engine)
@@ -83,6 +85,7 @@ fn open<H: Host, L: Launcher + Supervisor<H::Shim>, J: Journal>(
     let absence = take_up(host, &launcher, &living);
     let adoptions = sweep(host, &launcher, &living, &unreadable, unknown)?;
     info.highest = highest(&journal)?.max(attempted);
+    mark!("a start");
     info.mark = Some(host.clock().mark());
     let mut engine = Engine::open(setup, info, journal, launcher, host.clock().read())?;
     if let Some(online) = host.online_cpus() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use miserly_engine::{Action, Attempt};
 use miserly_launch::{BootTime, CommandError, ShimCommand, StoredInstant};
+use miserly_marks::mark;
 
 use crate::backoff::Backoff;
 use crate::convert;
@@ -151,6 +152,7 @@ impl<S: Site> Supervision<S> {
     /// Connects if necessary, sends the messages that are due, and takes the replies.
     pub(crate) fn exchange(&mut self, site: &S, now: BootTime) {
         if !self.is_connected && self.again <= now {
+            mark!("a shim is connected to again");
             self.connect(site);
             self.again = now.after(self.backoff.pause());
         }
@@ -160,6 +162,7 @@ impl<S: Site> Supervision<S> {
             if !matches!(error, CommandError::Gone) {
                 tracing::warn!("job {}: the connection to its shim is lost: {error}", self.attempt.job);
             }
+            mark!("a connection is lost");
             site.unwatch_connection(&self.shim);
             self.is_connected = false;
             for signal in self.desired.disconnected() {
@@ -216,6 +219,7 @@ impl<S: Site> Supervision<S> {
         };
         let at = *self.look_at.get_or_insert(since.after(SILENCE));
         if at <= now {
+            mark!("a shim does not answer");
             self.look_at = Some(now.after(SILENCE));
             self.wake(site.host());
         }
@@ -238,6 +242,7 @@ impl<S: Site> Supervision<S> {
 pub(crate) fn wake<H: Host>(host: &H, attempt: Attempt, shim: &H::Shim) -> bool {
     let is_stopped = shim.is_stopped();
     if is_stopped {
+        mark!("a stopped shim is continued");
         tracing::warn!("job {}: its shim is stopped; it is continued", attempt.job);
         if let Err(error) = host.wake(attempt, shim) {
             tracing::warn!("job {}: its shim cannot be continued: {error}", attempt.job);

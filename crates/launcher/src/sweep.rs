@@ -8,6 +8,7 @@ use miserly_core::Span;
 use miserly_engine::{Adoption, Attempt};
 use miserly_executor::FindFailure;
 use miserly_launch::{AttemptSpec, BootTime, REPLY_TIMEOUT, RunMode, ShimCommand, ShimReply};
+use miserly_marks::mark;
 
 use crate::attempt::Begin;
 use crate::site::{Found, Host, ShimHandle, Supervisor};
@@ -47,6 +48,7 @@ pub(crate) fn sweep<H: Host>(
     let sweep = Sweep { host, supervisor, unknown, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
+        mark!("an attempt without a record");
         adopted.extend(if unreadable.contains(&attempt.job) {
             sweep.adopt(attempt)
         } else {
@@ -69,15 +71,26 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         let path = self.host.folder(attempt);
         match (self.host.find(attempt, REPLY_TIMEOUT), self.unknown) {
             (Ok(Found::Alive(shim)), UnknownAttempts::End(grace)) => {
+                mark!("an unknown attempt is ended");
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
                 self.supervisor.supervise(attempt, Begin::Unknown(shim, grace));
             }
-            (Ok(Found::Alive(_)), UnknownAttempts::Adopt) => return self.adopt(attempt),
-            (Ok(_), _) => self.host.retire(attempt),
-            (Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)), UnknownAttempts::Adopt) => {
+            (Ok(Found::Alive(_)), UnknownAttempts::Adopt) => {
+                mark!("an unknown attempt is alive");
                 return self.adopt(attempt);
             }
-            (Err(error), _) => tracing::error!("{}: its job is unknown: {error}", path.display()),
+            (Ok(_), _) => {
+                mark!("an unknown attempt is over");
+                self.host.retire(attempt);
+            }
+            (Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)), UnknownAttempts::Adopt) => {
+                mark!("an unknown attempt is not found yet");
+                return self.adopt(attempt);
+            }
+            (Err(error), _) => {
+                mark!("an unknown attempt is not found");
+                tracing::error!("{}: its job is unknown: {error}", path.display());
+            }
         }
         None
     }
@@ -106,6 +119,7 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         if window.is_none() {
             tracing::error!("{}: it runs on processors that are unknown", path.display());
         }
+        mark!("an attempt is adopted");
         let (cpus, end) = window.unwrap_or_default();
         let end = end.filter(|end| *end < BootTime::MAX).map(|end| self.host.clock().ticks(end));
         tracing::warn!(

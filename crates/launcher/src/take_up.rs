@@ -5,6 +5,7 @@ use std::time::Duration;
 use miserly_engine::{Absence, Attempt, BegunWindow};
 use miserly_executor::FindFailure;
 use miserly_launch::{ShimCommand, ShimReply};
+use miserly_marks::mark;
 
 use crate::attempt::Begin;
 use crate::clock::{BootClock, Clocks};
@@ -58,10 +59,12 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
             self.host.pause(PAUSE);
         }
         for attempt in unknown {
+            mark!("an attempt is found later");
             tracing::warn!("job {} cannot be taken up yet", attempt.job);
             self.supervisor.supervise(attempt, Begin::Find);
         }
         for Asked { attempt, shim } in asked {
+            mark!("a shim does not answer");
             tracing::warn!("job {}: its shim does not answer yet", attempt.job);
             self.supervisor.supervise(attempt, Begin::Alive(shim));
         }
@@ -75,14 +78,19 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
             absence.launched.extend(launched(self.host, attempt).map(|at| (attempt, at)));
         }
         match found {
-            Ok(Found::Alive(shim)) => asked.extend(self.ask(attempt, shim)),
+            Ok(Found::Alive(shim)) => {
+                mark!("an attempt is alive");
+                asked.extend(self.ask(attempt, shim));
+            }
             Ok(found) => {
+                mark!("an attempt is over");
                 absence.used.extend(used(self.host, attempt, &found).map(|used| (attempt, used)));
                 let failed = queue_programs::note_found(self.host, attempt, &found);
                 absence.epilogs.extend(failed.map(|why| (attempt, why)));
                 absence.ended.push((attempt, outcome(self.host, attempt, &found)));
             }
             Err(error @ FindFailure::Final(_)) => {
+                mark!("an attempt cannot be taken up");
                 tracing::error!("job {} cannot be taken up: {error}", attempt.job);
                 absence.ended.push((attempt, failed(self.host, error.to_string())));
             }
@@ -97,6 +105,7 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
         if shim.send(&ShimCommand::Status).is_ok() {
             return Some(Asked { attempt, shim });
         }
+        mark!("a shim that ends is taken up");
         // It is ending, or its connection breaks; both are the business of its supervision.
         self.supervisor.supervise(attempt, Begin::Alive(shim));
         None
@@ -107,6 +116,7 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
         match one.shim.receive() {
             Ok(None) => return Some(one),
             Ok(Some(answer)) => {
+                mark!("a shim answers");
                 self.absence.begun.extend(begun(self.host.clock(), one.attempt, answer.reply));
             }
             Err(_) => {}

@@ -20,8 +20,11 @@ use crate::world::{Checked, World};
 /// The time by which a command may begin after its recorded start.
 const TOLERANCE: i64 = SECOND;
 
+/// The most launches of a job, and one more for each second.
+const MOST_LAUNCHES: i64 = 30;
+
 /// The time after which a daemon that is not disturbed knows that a command has begun.
-const REPORTED: i64 = SECOND / 10;
+pub(crate) const REPORTED: i64 = SECOND / 10;
 
 /// The time after which a shim that is not disturbed knows another limit: a stopped one is continued before.
 const EXTENDED: i64 = 10 * SECOND;
@@ -38,7 +41,11 @@ struct Seen {
     begin: Option<i64>,
     /// The latest start of an open promise, in ticks.
     open: Option<i64>,
+    /// Why its promise is at risk.
+    risk: Option<PromiseChangeReason>,
     judged: usize,
+    /// Its attempts, and when they were counted.
+    attempts: (u32, i64),
     /// The promise that was judged as kept, with the attempt.
     kept: Option<(i64, u32)>,
     /// Whether an operator changed it.
@@ -64,6 +71,10 @@ pub(crate) struct Watch {
     conditions: bool,
     /// The jobs that a restore lost.
     lost: BTreeSet<i64>,
+    /// The jobs of a request of this step that may move no promise of others.
+    asked: Option<Vec<i64>>,
+    /// Whether the jobs were checked after the last step.
+    was_checked: bool,
 }
 
 /// The jobs that keep a world from its end.
@@ -127,6 +138,7 @@ impl Watch {
             _ => return,
         };
         self.moves |= moves;
+        self.asked = (!moves).then(|| tags.get(tag).cloned().unwrap_or_default());
         if matches!(request, Request::Release { .. }) {
             for number in tags.get(tag).into_iter().flatten() {
                 self.change(*number, |seen| seen.released = true);
@@ -178,12 +190,16 @@ impl World {
             return Err(broken);
         }
         self.check_runs()?;
+        let was_checked = std::mem::take(&mut self.watch.was_checked);
+        let asked = self.watch.asked.take();
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let views = self.views(&snapshot)?;
         self.check_lost(&views)?;
+        let asked = asked.filter(|_| was_checked);
         for view in &views {
-            self.check_job(view).map_err(|what| format!("job {}: {what}", view.number))?;
+            self.check_job(view, asked.as_deref()).map_err(|what| format!("job {}: {what}", view.number))?;
         }
+        self.watch.was_checked = true;
         let status = self.status(&snapshot)?;
         check_rules(&status)?;
         check_sums(&views, &status)?;
@@ -289,12 +305,22 @@ impl World {
                 return Err(format!("job {} begins although it is held", attempt.job));
             }
         }
+        // Immediate service ends jobs and runs them again.
+        let preempts = self.preempts;
+        let may = |seen: &Seen| seen.wish.restartable || seen.wish.retry > 0 || seen.requeued || preempts;
         for (job, runs) in runs {
             let Some(seen) = self.watch.jobs.get(&job) else { continue };
-            // Immediate service ends jobs and runs them again.
-            let may = seen.wish.restartable || seen.wish.retry > 0 || seen.requeued || self.preempts;
-            if runs > 1 && !may {
+            if runs > 1 && !may(seen) {
                 return Err(format!("the command of job {job} ran {runs} times"));
+            }
+        }
+        for (job, blocked) in self.machine.repeated() {
+            let Some(seen) = self.watch.jobs.get(&job).filter(|seen| !may(seen)) else { continue };
+            // Less may be a window that was too short for a launch.
+            if !seen.wish.early && blocked > i64::from(seen.wish.time) * SECOND * 3 / 5 {
+                return Err(format!(
+                    "job {job} blocked its start for {blocked} ticks, and got another window"
+                ));
             }
         }
         Ok(())
@@ -304,7 +330,8 @@ impl World {
         self.moment().ticks_at(at).ticks()
     }
 
-    fn check_job(&mut self, view: &JobView) -> Checked {
+    /// Checks a job. `asked` has the jobs of a request of this step that may move no promise of others.
+    fn check_job(&mut self, view: &JobView, asked: Option<&[i64]>) -> Checked {
         let now = self.now;
         let promised = view.promise.as_ref().map(|promise| self.ticks(promise.promised.start));
         let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
@@ -342,6 +369,11 @@ impl World {
             return Err("a judgement of its promise is gone".into());
         }
         check_kept(seen, view, begun)?;
+        check_history(view)?;
+        let (attempts, since) = std::mem::replace(&mut seen.attempts, (view.attempts, now));
+        if i64::from(view.attempts - attempts) > MOST_LAUNCHES + (now - since).max(0) / SECOND {
+            return Err(format!("it was launched {} times since {since}", view.attempts - attempts));
+        }
         if !seen.wish.early
             && !seen.restored
             && comparable
@@ -375,7 +407,10 @@ impl World {
             seen.open = promised;
         }
         let risk = view.promise.as_ref().and_then(|promise| promise.at_risk);
-        if waits && promised.is_some_and(|latest| latest + TOLERANCE < now) && risk.is_none() {
+        // That of an early run which its user has just cancelled is withdrawn.
+        let is_withdrawn = view.judged.last().is_some_and(|judged| judged.judgement == Judgement::Withdrawn);
+        let has_passed = promised.is_some_and(|latest| latest + TOLERANCE < now);
+        if waits && has_passed && risk.is_none() && !is_withdrawn {
             return Err(format!(
                 "it waits, was promised to start by {promised:?}, and nothing says that it is late"
             ));
@@ -385,6 +420,13 @@ impl World {
             (risk.why == Amended && !conditions)
                 || matches!(risk.why, Held | Modified | Operator | Released | Requeued)
         });
+        let before = std::mem::replace(&mut seen.risk, risk.map(|risk| risk.why));
+        if let (Some(risk), None, Some(asked)) =
+            (risk.filter(|risk| risk.why == PromiseChangeReason::Amended), before, asked)
+            && !asked.contains(&view.number)
+        {
+            return Err(format!("a request that may move no promise puts its promise at risk: {risk:?}"));
+        }
         if by_users && !moves && !seen.by_operator {
             return Err(format!("its promise is at risk for another user: {risk:?}"));
         }
@@ -443,6 +485,20 @@ fn check_limit((limit, since): (Duration, i64), start: i64, end: i64, quiet_sinc
         return Err(format!(
             "it began at {start} and was ended for its time at {end}, which was until {due}"
         ));
+    }
+    Ok(())
+}
+
+/// A start that is called earlier is not later.
+fn check_history(view: &JobView) -> Checked {
+    let history = view.promise.iter().flat_map(|promise| promise.history.windows(2));
+    for pair in history {
+        if let [before, after] = pair
+            && after.why == PromiseChangeReason::Earlier
+            && before.start.is_some_and(|before| after.start.is_none_or(|after| after > before))
+        {
+            return Err(format!("its promise moved from {before:?} to {after:?}, and counts as earlier"));
+        }
     }
     Ok(())
 }

@@ -96,7 +96,7 @@ enum Kind {
     Restore,
 }
 
-const KINDS: [Kind; 21] = [
+const KINDS: [Kind; 18] = [
     Kind::Kill,
     Kind::KillWithin,
     Kind::Stop,
@@ -115,13 +115,13 @@ const KINDS: [Kind; 21] = [
     Kind::Modify,
     Kind::Reserve,
     Kind::Ask,
-    Kind::TearCommit,
-    Kind::FailOpen,
-    Kind::Restore,
 ];
 
 /// The kinds of steps that fewer seeds have.
 const RARE: [Kind; 4] = [Kind::StopShim, Kind::SignalMain, Kind::Soon, Kind::ShutDown];
+
+/// The kinds of steps whose rules are not complete yet. Only wide scripts have them.
+const WIDE: [Kind; 3] = [Kind::TearCommit, Kind::FailOpen, Kind::Restore];
 
 /// The features of jobs that a seed has.
 #[derive(Clone, Copy, Debug)]
@@ -143,10 +143,11 @@ struct Features {
     prologs: bool,
     epilogs: bool,
     earlier: bool,
+    blocks: bool,
 }
 
-/// Returns the script of a seed, with this number of steps.
-pub fn script(seed: u64, steps: usize) -> Script {
+/// Returns the script of a seed, with this number of steps. A `wide` one may have steps whose rules are not complete yet.
+pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let [mut draws, mut more] = [0, 1].map(|sequence| Draws { seed, sequence, nth: 0 });
     let mut machine = machine(&mut draws);
     if more.one_in(8) {
@@ -154,6 +155,9 @@ pub fn script(seed: u64, steps: usize) -> Script {
     }
     let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
     kinds.extend(RARE.into_iter().filter(|_| more.one_in(8)));
+    if wide {
+        kinds.extend(WIDE.into_iter().filter(|_| more.one_in(3)));
+    }
     let mut has = |bound| draws.one_in(bound);
     let features = Features {
         arrays: has(3),
@@ -172,11 +176,21 @@ pub fn script(seed: u64, steps: usize) -> Script {
         prologs: more.one_in(8),
         epilogs: more.one_in(8),
         earlier: more.one_in(8),
+        blocks: more.one_in(6),
     };
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
     }
-    let mut maker = Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, full: false };
+    let mut maker = Maker {
+        draws,
+        more,
+        machine: machine.clone(),
+        kinds,
+        features,
+        tags: 0,
+        awaited: 0,
+        full: false,
+    };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     Script { machine, stored: seed % STORED == 1, steps }
 }
@@ -216,6 +230,8 @@ struct Maker {
     kinds: Vec<Kind>,
     features: Features,
     tags: u32,
+    /// The last submission for which another one waits.
+    awaited: u32,
     full: bool,
 }
 
@@ -263,6 +279,7 @@ impl Maker {
             let condition = condition[usize::try_from(self.draws.below(3)).unwrap_or(0)];
             let other = self.tag().min(self.tags - 1);
             after.push((condition, other));
+            self.awaited = other;
         }
         let members = if features.arrays && self.draws.one_in(4) { 1 + self.draws.small(5) } else { 0 };
         let runs = (0..=self.draws.below(3)).map(|_| self.habit(time)).collect();
@@ -302,7 +319,8 @@ impl Maker {
         let epilog = if self.features.epilogs { self.program() } else { None };
         let is_earlier = self.features.earlier && self.more.one_in(3);
         let version = is_earlier.then(|| self.more.small(2));
-        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog }
+        let blocks = self.features.blocks && self.more.one_in(6);
+        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks }
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.
@@ -332,7 +350,7 @@ impl Maker {
             }
             Kind::Full => {
                 self.full = !self.full;
-                vec![Step::Full { on: self.full }]
+                vec![Step::Full { on: self.full, only_attempts: self.draws.one_in(2) }]
             }
             Kind::FailCommit => {
                 let stored = self.draws.one_in(2);
@@ -348,7 +366,10 @@ impl Maker {
                 request(Request::Cancel { tag, array })
             }
             Kind::Hold if self.draws.one_in(2) => request(Request::Release { tag }),
-            Kind::Hold => request(Request::Hold { tag, move_promises }),
+            Kind::Hold => {
+                let tag = if self.awaited > 0 && self.draws.one_in(2) { self.awaited } else { tag };
+                request(Request::Hold { tag, move_promises })
+            }
             Kind::Requeue => request(Request::Requeue { tag, move_promises }),
             Kind::Extend => {
                 let seconds = 1 + self.draws.small(60);
@@ -376,7 +397,8 @@ impl Maker {
             Kind::Restore => vec![Step::Restore { sweep: self.draws.one_in(4) }],
             Kind::Ask => {
                 let (cpus, time) = (1 + self.draws.below(4), 1 + self.draws.small(60));
-                let asked = match self.draws.below(5) {
+                let asked = match self.draws.below(6) {
+                    5 => return self.drain(user),
                     0 => Request::Quote { cpus, time },
                     1 => Request::Preview { tag },
                     2 => Request::Pools,
@@ -441,6 +463,14 @@ impl Maker {
             _ => Request::Cancel { tag, array: false },
         };
         Event::Request { user, request }
+    }
+
+    /// A user drains the daemon, and an operator ends that.
+    fn drain(&mut self, user: u32) -> Vec<Step> {
+        let [on, off] = [true, false].map(|on| Request::Drain { on });
+        let steps = [(user, on), (0, off)].map(|(user, request)| Step::Request { user, request });
+        let [on, off] = steps;
+        vec![on, self.submit(), off]
     }
 
     /// Time passes without a daemon: often less than the jobs need, at times more.

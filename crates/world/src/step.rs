@@ -72,6 +72,9 @@ pub enum Step {
     Full {
         /// Whether it is full.
         on: bool,
+        /// Whether the database still has room, as its file is longer than its content.
+        #[serde(default)]
+        only_attempts: bool,
     },
     /// The next commit fails in a way that leaves its outcome unknown.
     FailCommit {
@@ -275,6 +278,9 @@ pub struct Habit {
     /// The epilog of its queue, if there is one.
     #[serde(default)]
     pub epilog: Option<ProgramHabit>,
+    /// Whether its output blocks, so that its command never begins.
+    #[serde(default)]
+    pub blocks: bool,
 }
 
 /// The behaviour of a prolog or an epilog.
@@ -366,8 +372,9 @@ impl fmt::Display for Step {
                 write!(f, "the machine shuts down {order} its daemon, in {patience}, for {ticks}")
             }
             Step::SetWall { by } => write!(f, "the wall clock is set by {}", Seconds(*by)),
-            Step::Full { on: true } => write!(f, "the disk is full"),
-            Step::Full { on: false } => write!(f, "the disk has room"),
+            Step::Full { on: true, only_attempts: false } => write!(f, "the disk is full"),
+            Step::Full { on: true, only_attempts: true } => write!(f, "the disk is full for attempts"),
+            Step::Full { on: false, .. } => write!(f, "the disk has room"),
             Step::FailCommit { stored } => {
                 write!(f, "the next commit fails and is {}on disk", if *stored { "" } else { "not " })
             }
@@ -434,6 +441,9 @@ impl fmt::Display for Wish {
                 if let Some(ProgramHabit { ticks, code }) = program {
                     write!(f, ", {name} of {} with exit {code}", Seconds(ticks))?;
                 }
+            }
+            if habit.blocks {
+                write!(f, ", its output blocks")?;
             }
         }
         Ok(())

@@ -20,9 +20,10 @@ use miserly_engine::{
     Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
+use miserly_marks::{mark, mark_variant};
 
 use crate::asked::{caller, check_reply, secret};
-use crate::checks::Watch;
+use crate::checks::{REPORTED, Watch};
 use crate::daemon::{BATCH, Daemon, Ended};
 use crate::effects::{Effects, Killed, panic_text};
 use crate::journals::{CommitFault, WorldJournal};
@@ -246,6 +247,32 @@ impl World {
 
     fn take(&mut self, step: &Step) -> Checked {
         self.note(&format!("* {step}"));
+        mark_variant!(
+            step,
+            Step {
+                Wait,
+                Submit,
+                Request,
+                Stop,
+                Start,
+                Kill,
+                Stall,
+                Reboot,
+                ShutDown,
+                SetWall,
+                Full,
+                FailCommit,
+                KillShim,
+                StopShim,
+                SignalMain,
+                Soon,
+                Reload,
+                TearCommit,
+                FailOpen,
+                BackUp,
+                Restore,
+            }
+        );
         match step {
             Step::Wait { ticks } => self.pass(*ticks),
             Step::Submit { tag, user, wish } => self.submit(*tag, *user, wish),
@@ -263,9 +290,10 @@ impl World {
             Step::Stall { ticks } => {
                 self.stalled_until = self.now + ticks;
                 self.began = self.stalled_until;
+                self.quiet_from = self.quiet_from.max(self.stalled_until + REPORTED);
                 self.pass(*ticks)
             }
-            Step::Reboot { ticks } => self.reboot(*ticks),
+            Step::Reboot { ticks } => self.reboot("the power failed", *ticks),
             Step::ShutDown { patience, daemon_first, ticks } => {
                 if *daemon_first {
                     self.stop()?;
@@ -273,17 +301,17 @@ impl World {
                 self.machine.shut_down();
                 self.pass(*patience)?;
                 self.stop()?;
-                self.reboot(*ticks)
+                self.reboot("the machine is off", *ticks)
             }
             Step::SetWall { by } => {
                 self.machine.set_wall(*by);
                 self.wall_was_set = true;
                 Ok(())
             }
-            Step::Full { on } => {
+            Step::Full { on, only_attempts } => {
                 self.full = *on;
                 self.quiet_from = self.now + RETRY;
-                self.journal.set_full(*on);
+                self.journal.set_full(*on && !only_attempts);
                 self.machine.set_full(*on);
                 Ok(())
             }
@@ -319,8 +347,8 @@ impl World {
         }
     }
 
-    fn reboot(&mut self, ticks: i64) -> Checked {
-        self.die("the power failed");
+    fn reboot(&mut self, why: &str, ticks: i64) -> Checked {
+        self.die(why);
         self.machine.lose_power();
         self.machine.boot_after(ticks);
         self.now = self.machine.now();
@@ -370,11 +398,15 @@ impl World {
     /// Goes on after a call of the engine, which may have killed or ended the daemon.
     fn after(&mut self, done: Called<Result<(), EngineError>>) -> Checked {
         match done {
-            Called::Killed => self.die("it was killed"),
+            Called::Killed => {
+                mark!("killed at an effect");
+                self.die("it was killed");
+            }
             Called::Panicked(text) => return Err(format!("the daemon panics: {text}")),
             Called::Returned(Ok(())) => {}
             Called::Returned(Err(EngineError::Journal(JournalError::Failed(_))))
             | Called::Ended(EngineError::Journal(JournalError::Failed(_))) => {
+                mark!("ended by its journal");
                 self.die("its journal failed");
             }
             Called::Returned(Err(error)) | Called::Ended(error) => {
@@ -450,6 +482,7 @@ impl World {
                 Called::Returned(Ok(()))
             }
             Called::Returned(Err(StartFailed::NoRoom)) => {
+                mark!("no room for a start");
                 self.die("there is no room");
                 return Ok(());
             }
@@ -643,6 +676,26 @@ impl World {
     }
 
     fn question(&self, user: u32, request: &Request) -> Option<DaemonRequest> {
+        mark_variant!(
+            request,
+            Request {
+                Cancel,
+                Hold,
+                Release,
+                Requeue,
+                Extend,
+                Pause,
+                Signal,
+                Modify,
+                Reserve,
+                RemoveReservation,
+                Drain,
+                Quote,
+                Preview,
+                Pools,
+                Limits,
+            }
+        );
         Some(match *request {
             Request::Cancel { tag, array } => DaemonRequest::Cancel { job: self.job_of(tag)?, array },
             Request::Hold { tag, move_promises } => {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use miserly_marks::mark;
+
 use super::host::Host;
 use crate::boot::BootId;
 use crate::files::{END, Files, RecordError, SHIM, SPEC, STARTED};
@@ -30,6 +32,7 @@ pub(super) fn claim<H: Host>(host: &mut H, files: H::Files) -> Result<ClaimedAtt
     let lock = lock(host, &files).map_err(|error| failed(&error))?.ok_or(ShimRefusal::Taken)?;
     for record in [STARTED, END, SHIM] {
         if files.has(record).map_err(|error| failed(&error))? {
+            mark!("an attempt that has a shim");
             return Err(ShimRefusal::Taken);
         }
     }
@@ -39,12 +42,14 @@ pub(super) fn claim<H: Host>(host: &mut H, files: H::Files) -> Result<ClaimedAtt
     host.listen(&files).map_err(|error| failed(&error))?;
     let me = host.identity().map_err(|error| failed(&error))?;
     if boot_id.is_some_and(|boot| boot != me.boot_id) {
+        mark!("an attempt of an earlier boot");
         return Err(failed(&"its window is of an earlier boot of the machine"));
     }
     // Whatever needs room comes first: a launcher tries again, and a job that has begun cannot.
     files.make_room().map_err(|error| failed(&error))?;
     // Written last, because a reader of this file connects.
     files.write(SHIM, &me).map_err(|error| failed(&error))?;
+    mark!("claimed");
     Ok(ClaimedAttempt { files, spec, boot: me.boot_id, lock })
 }
 
@@ -58,6 +63,7 @@ fn lock<H: Host>(host: &mut H, files: &H::Files) -> Result<Option<<H::Files as F
         if lock.is_some() || files.has(SHIM)? || host.now() >= until {
             return Ok(lock);
         }
+        mark!("the lock is held");
         host.pause(LOCK_PAUSE);
     }
 }

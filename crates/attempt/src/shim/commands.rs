@@ -1,6 +1,7 @@
 //! Execution of the daemon's commands.
 
 use miserly_cgroup::Capability;
+use miserly_marks::{mark, mark_variant};
 
 use super::host::{Host, Recipients, Signal, StopScan};
 use super::stop::PendingStop;
@@ -23,6 +24,7 @@ impl<H: Host> Supervisor<H> {
     /// Accepts connections. The latest one is the daemon's.
     pub(super) fn accept(&mut self) {
         while let Some(connection) = self.host.accept() {
+            mark!("a daemon connects");
             // Commands of the previous connection remain valid.
             self.receive_commands();
             self.daemon = Some(connection);
@@ -50,10 +52,12 @@ impl<H: Host> Supervisor<H> {
 
     fn lose_daemon(&mut self) {
         self.daemon = None;
+        mark!("the daemon is gone");
         self.timeline.set_daemon_absent(Some(self.host.now()));
     }
 
     fn answer(&mut self, number: u64, reply: ShimReply) {
+        mark_variant!(&reply, ShimReply { Done, NotStopped, Refused, Unknown });
         let hello = std::mem::take(&mut self.greets).then(Hello::own);
         let message = ReplyMessage { number, reply, hello };
         let sent = self.daemon.as_mut().map(|connection| connection.send(&message));
@@ -64,13 +68,31 @@ impl<H: Host> Supervisor<H> {
 
     fn handle(&mut self, CommandMessage { number, command, hello }: CommandMessage) {
         let now = self.host.now();
+        mark_variant!(
+            &command,
+            ShimCommand {
+                Status,
+                Stop,
+                Resume,
+                BeginWindow,
+                SetWindow,
+                SetCpus,
+                SetEnd,
+                SetRunLimit,
+                Signal,
+                Kill,
+            }
+        );
         self.greets |= hello.is_some();
         let is_terminating = self.pending_end.is_some()
             || self.programs.has_begun(ProgramKind::Epilog)
             || (self.timeline.ending().is_some() && !matches!(command, ShimCommand::Kill { .. }));
         let result = match command {
             ShimCommand::Status => Ok(()),
-            _ if is_terminating => Err(ShimRefusal::Ending),
+            _ if is_terminating => {
+                mark!("a command while it ends");
+                Err(ShimRefusal::Ending)
+            }
             ShimCommand::Stop => return self.begin_stop(number, now),
             command => self.execute(command, now),
         };
@@ -131,9 +153,11 @@ impl<H: Host> Supervisor<H> {
 
     /// Begins the window at its start without a command.
     pub(super) fn begin_due_window(&mut self, now: BootTime) {
+        mark!("a window begins without a daemon");
         let Some(window) = self.mode.window().cloned() else { return };
         if let Err(refusal) = self.begin_window(window.cpus, window.end, now) {
             self.host.log(&refusal);
+            mark!("a window begins without its processors");
             // The job ends with its window, wherever it runs.
             let cpus = self.mode.cpus().to_owned();
             self.mode = RunMode::Reserved { cpus, end: window.end };
@@ -200,6 +224,7 @@ impl<H: Host> Supervisor<H> {
         // Stopped processes create no others and join no other group.
         self.in_one_group = stopped && scan.in_one_group;
         if !stopped && now >= until {
+            mark!("a stop is not obeyed");
             self.abandon_stop();
         } else if let (true, Some(number)) = (stopped, number) {
             self.stop = None;

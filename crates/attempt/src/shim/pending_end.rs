@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use miserly_marks::mark;
+
 use super::host::Host;
 use super::supervisor::Supervisor;
 use crate::boot::StoredInstant;
@@ -84,6 +86,7 @@ impl<H: Host> Supervisor<H> {
         };
         let files = &self.attempt.files;
         let recorded = if self.main.is_short {
+            mark!("void for lack of a resource");
             files.void_start(&self.attempt.lock)
         } else {
             files.write_end(&pending_end.end, self.daemon.is_some())
@@ -91,6 +94,7 @@ impl<H: Host> Supervisor<H> {
         self.is_over = recorded.is_ok();
         if let Err(error) = recorded {
             self.host.log(&error);
+            mark!("the end cannot be written");
             pending_end.delay(now);
             self.is_over = files.is_removed();
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use miserly_cgroup::Capability;
+use miserly_marks::{mark, mark_variant};
 
 use super::claim::{ClaimedAttempt, claim};
 use super::host::{Events, Host, Recipients, Signal};
@@ -78,6 +79,7 @@ impl<H: Host> Supervisor<H> {
         let begun =
             host.map_err(failed).and_then(|(host, files)| Supervisor::new(host, files, launcher.is_some()));
         let Some(mut launcher) = launcher else { return begun };
+        mark!("a launcher waits");
         let message =
             begun.as_ref().err().map_or(Handshake::Claimed, |refusal| Handshake::Refused(refusal.clone()));
         // A launcher that has died does not receive it; a later `find` will.
@@ -167,6 +169,7 @@ impl<H: Host> Supervisor<H> {
 
     /// Handles a message of the preparing program. Permission follows the durable start record.
     fn handle_setup(&mut self, message: SetupMessage) {
+        mark_variant!(&message, SetupMessage { Doing, Here, Failed });
         let failure = match message {
             SetupMessage::Doing(failure) => {
                 return self.main.note_step(failure, self.host.now(), self.host.awake());
@@ -190,6 +193,7 @@ impl<H: Host> Supervisor<H> {
             self.host.log(&error);
         }
         if self.timeline.ending().is_some() {
+            mark!("no start after the end of the window");
             return Err(StartFailure::Ended.into());
         }
         let asked = self.host.now();
@@ -198,8 +202,10 @@ impl<H: Host> Supervisor<H> {
             let is_shortage = matches!(&error, RecordError::Io { error, .. } if self.host.is_shortage(error));
             SetupFailure::new(StartFailure::setup("its start", &error), is_shortage)
         })?;
+        mark!("started");
         self.place_main()?;
         if self.timeline.is_stopped() {
+            mark!("started while stopped");
             // The program becomes the command when it is resumed.
             self.stop_group();
         }
@@ -275,6 +281,7 @@ impl<H: Host> Supervisor<H> {
         let due = self.scan_at.is_some_and(|at| at <= now);
         let Events { child, shutdown, cgroup } = self.host.take_events();
         if shutdown {
+            mark!("the machine shuts down");
             self.shut_down(now);
         }
         if !(child || cgroup || due) || self.pending_end.is_some() {
@@ -289,6 +296,7 @@ impl<H: Host> Supervisor<H> {
             return Ok(());
         }
         if has_epilog || self.timeline.ending().is_some_and(|ending| ending.killed) {
+            mark!("leftovers are killed");
             // Processes created since the last scan.
             self.host.kill()?;
         }
@@ -315,6 +323,7 @@ impl<H: Host> Supervisor<H> {
         let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
         while let Some(due) = if in_epilog { None } else { self.timeline.due(now) } {
             self.override_stop(due);
+            mark_variant!(due, DueAction { Begin, Warn, Term, Kill, Resume });
             match due {
                 DueAction::Begin => self.begin_due_window(now),
                 DueAction::Warn => {

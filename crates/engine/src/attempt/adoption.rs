@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::Time;
+use miserly_marks::mark;
 
 use crate::job::unrecorded::UNKNOWN;
 use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher, Run};
@@ -11,6 +12,7 @@ use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Lau
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
     pub fn adopt(&mut self, adoptions: Vec<Adoption>) {
+        mark!("attempts without a record are adopted");
         Arc::make_mut(&mut self.unrecorded).adopt(adoptions);
         self.withhold_cpus();
     }
@@ -28,6 +30,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
                 continue;
             }
+            mark!("a begun window without a start is adopted");
             let adoption = Adoption {
                 attempt: *attempt,
                 name: record.map(|record| record.name.to_string()).unwrap_or_default(),
@@ -51,6 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !self.unrecorded.is_adopted(attempt) {
             return false;
         }
+        mark!("an adoption ends");
         Arc::make_mut(&mut self.unrecorded).remove_adopted(attempt);
         self.withhold_cpus();
         true
@@ -101,6 +105,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn cancel_adopted(&mut self, caller: &Caller, job: i64) -> Result<bool, Problem> {
         let Some(attempt) = self.adopted_attempt(caller, job)? else { return Ok(false) };
         let kill = self.kill(Ending::Cancelled);
+        mark!("an adopted attempt is cancelled");
         self.batch.act(attempt, kill);
         Ok(true)
     }

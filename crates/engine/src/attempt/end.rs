@@ -2,6 +2,7 @@
 
 use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason, number_ranges};
 use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
+use miserly_marks::{mark, mark_variant};
 
 use crate::{
     Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Usage,
@@ -62,6 +63,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if self.end_aside(now, attempt, outcome) {
             return;
         }
+        mark_variant!(outcome, AttemptOutcome { Ended, Failed, Lost, NeverRan });
         let (running, waiting) = (self.jobs.is_running(number), self.is_waiting(number));
         if self.jobs.contains(number) {
             self.release_adopted(attempt);
@@ -76,17 +78,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.retried.extend(record.failure_to_retry(outcome));
         match (ending, outcome) {
             (Some(Ending::Displaced), _) => {
+                mark!("the end of a displaced attempt");
                 record.run = None;
                 self.batch.touch(number);
                 self.forget(attempt);
                 if self.jobs.is_running(number) {
+                    mark!("a displaced attempt ends in the window of its job");
                     self.begin_window(now, at, number);
                 }
             }
-            (None, AttemptOutcome::NeverRan) if running => self.begin_late(now, at, attempt, round),
+            (None, AttemptOutcome::NeverRan) if running => {
+                mark!("a window without a command");
+                self.begin_late(now, at, attempt, round);
+            }
             (None, AttemptOutcome::NeverRan) => self.run_again(at, attempt),
             _ => match again {
-                Some(_) if waiting => self.run_again(at, attempt),
+                Some(_) if waiting => {
+                    mark!("an early run is repeated");
+                    self.run_again(at, attempt);
+                }
                 Some(cause) => self.resubmit(at, attempt, outcome, cause, round),
                 None => {
                     let phase = record.final_phase(now, outcome);
@@ -114,6 +124,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Finishes a job in the ledger whose deadline has passed before its command could run.
     pub(crate) fn expire(&mut self, now: Now, number: i64, round: &mut Round) {
+        mark!("a deadline passes before the start");
         let message = "its deadline passed before it could run".to_owned();
         let why = Failure::Refused;
         let outcome = AttemptOutcome::Failed { at: now.ticks, why, message: message.clone() };
@@ -126,11 +137,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn run_again(&mut self, at: Time, attempt: Attempt) {
         let Some(record) = self.jobs.get_mut(attempt.job) else { return };
         let Some(run) = &record.run else { return };
+        mark!("a job runs again in its place");
         let (stopped, suspended) = (run.stopped, run.stopped && run.in_window);
         if !suspended {
             record.started = (!stopped).then_some(at);
         }
         if stopped && !suspended {
+            mark!("it waits for idle resources");
             // It runs again when resources are idle.
             record.run = None;
             self.batch.touch(attempt.job);
@@ -138,6 +151,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.launch_again(attempt, None);
         if let Some(run) = self.jobs.run_mut(attempt.job).filter(|_| suspended) {
+            mark!("a suspended job is launched stopped");
             (run.stopped, run.in_window) = (true, true);
             let attempt = Attempt { nth: run.nth, ..attempt };
             self.batch.act(attempt, Action::Stop);
@@ -168,6 +182,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(job) = self.jobs.handle(number) else { return };
         let Some(entry) = self.entry(number) else { return };
         if entry.state == State::Waiting && entry.opportunistic.procs.is_zero() {
+            mark!("an attempt ends of a job that waits");
             round.withdrawn.push(job);
         } else {
             round.ended.push(Ended { job, how: outcome.how() });
@@ -184,6 +199,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) {
         let number = attempt.job;
+        mark!("a job is submitted again");
         self.leave_system(at, number, outcome, round);
         self.forget(attempt);
         self.jobs.leave_ledger(number);
@@ -211,6 +227,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         else {
             return;
         };
+        mark!("a window counts for a limit");
         let at = outcome.at().unwrap_or(at);
         let most = u128::from(record.submission.cpus) * u128::from(record.time.ticks().unsigned_abs());
         let work = entry.done(at).min(most);
@@ -238,6 +255,7 @@ impl Record {
 
     /// Returns the final state of a job after the end of its attempt.
     pub(crate) fn final_phase(&self, now: Now, outcome: &AttemptOutcome) -> Phase {
+        mark!("a final end");
         let started = self.started;
         // No job ends before its start, whatever the clock of an earlier boot was.
         let wall = |at: Time| now.wall_at(started.map_or(at, |started| at.max(started)));

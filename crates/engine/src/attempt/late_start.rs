@@ -1,6 +1,7 @@
 //! Starts that come later than they were recorded: a window begins with its job.
 
 use miserly_core::{Amendment, Change, Fault, Round, Span, Time, span_of_work};
+use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{Action, Attempt, AttemptOutcome, Engine, Journal, Launcher, Now};
@@ -40,6 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) {
         for (attempt, at) in launches {
             let Some(missed) = self.missed(*attempt, *at) else { continue };
+            mark!("a window moves because its job was launched late");
             let Some(end) = self.delay_window(now, *at, attempt.job, round) else { continue };
             if ended.iter().any(|(one, _)| one == attempt) {
                 continue;
@@ -76,13 +78,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let lengthened = entry.request.estimate - record.planned(self.setup.cleanup_time);
         let missed = span_of_work(entry.done(at), entry.request.procs()) - lengthened;
         if missed <= LONGEST_DELAY {
+            mark!("a lost start is made up within the slack");
             let end = self.window_end(number).map(|end| end + self.slack(number, missed));
             return self.launch_again(attempt, end);
         }
         let Some(end) = self.delay_window(now, at, number, round) else { return };
         if end <= at {
+            mark!("a late window is over");
             return self.expire(now, number, round);
         }
+        mark!("a lost start begins a later window");
         round.amended.extend(self.lengthened(number, missed));
         self.launch_again(attempt, Some(end));
     }

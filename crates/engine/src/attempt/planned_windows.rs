@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{Amendment, Change, Fault, Round, Span, Time};
+use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{
@@ -36,6 +37,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if self.jobs.run(number).is_some_and(|run| run.sent_window != sent)
                 && let Some(run) = self.jobs.run_mut(number)
             {
+                mark!("a planned window is sent");
                 run.sent_window = sent;
                 self.batch.touch(number);
                 self.batch.plan_window(Attempt { job: number, nth: run.nth }, window);
@@ -119,9 +121,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 continue;
             };
             if !self.cpus.take_all_of(&begun.cpus) {
+                mark!("a begun window has lost its processors");
                 // Another job held them when they were sent, and no later plan arrived. The job moves.
                 begun.cpus = self.cpus.take(begun.cpus.len() as u64);
             }
+            mark!("a shim began a window");
             let left = (begun.end + cleanup_time - at).max(Span::TICK);
             round.amended.push(Amendment { job, change: Change::Estimate(left) });
             self.batch.begun.insert(number, begun);
@@ -132,6 +136,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn revert_begun_windows(&mut self, now: Now) -> Result<(), EngineError> {
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         for (number, begun) in std::mem::take(&mut self.batch.begun) {
+            mark!("a begun window has no start in the ledger");
             self.cpus.give(&begun.cpus);
             if let (Some(record), Some(job)) = (self.jobs.get(number), self.jobs.handle(number)) {
                 let change = Change::Estimate(record.planned(self.setup.cleanup_time));

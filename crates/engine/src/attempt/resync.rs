@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{Span, Time};
+use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, Record};
@@ -31,23 +32,28 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get(job) else { return vec![] };
         let Some(run) = &record.run else { return vec![] };
         if let Some(ending) = run.ending {
+            mark!("the end is sent again");
             return vec![self.kill(ending)];
         }
         let by_running_time = self.is_gang(&record.queue);
         let overdue = self.overdue_since(job).map(|_| Action::EndOverdue { by_running_time });
         if let Some(end) = overdue.clone().filter(|_| !by_running_time) {
+            mark!("the end of an overdue job is sent again");
             return vec![end];
         }
         let goes = if run.stopped || run.paused { Action::Stop } else { Action::Continue };
         let signal = run.signal.map(Action::Signal);
         if let Some(end) = self.end_if_orphaned(now, job) {
+            mark!("a suspended job is sent again");
             return [goes, end].into_iter().chain(signal).collect();
         }
         if by_running_time {
+            mark!("a job of a slot is sent again");
             // The rotation of the slots stops and continues it.
             let state = [Action::Move(run.cpus.clone()), Action::RunFor(record.limit())];
             return state.into_iter().chain(signal).chain(overdue).collect();
         }
+        mark!("a running job is sent again");
         let end = self.window_end(job).unwrap_or(now);
         let window = || Action::BeginWindow { cpus: run.cpus.clone(), end };
         run.in_window.then(window).into_iter().chain([goes]).chain(signal).collect()

@@ -18,6 +18,7 @@ use crate::{
 /// All that is stored of a job.
 ///
 /// A snapshot shares its texts and its entry, and the jobs of an array their submission. Each stored record has its own copy.
+#[allow(clippy::unsafe_derive_deserialize, reason = "only the marks in its methods have unsafe code")]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Record {
     /// The job's number.

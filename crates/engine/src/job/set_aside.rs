@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode, PromiseChangeReason};
 use miserly_core::{Culprit, Fault, Round, Time, Violation};
+use miserly_marks::{mark, mark_variant};
 
 use crate::batch::PendingBatch;
 use crate::dependency::expected_ends::limit_end;
@@ -53,6 +54,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if self.stopped.first().is_none() {
             return Ok(());
         }
+        mark!("promises of a stopped queue break");
         let at = self.values.next_instant(now.ticks);
         self.play(now, at, Round { fault: Some(Fault::Away), ..Round::default() })?;
         Ok(())
@@ -83,6 +85,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Replaces all changes of the batch by the stored state without a part, and rejects the requests.
     fn drop_batch(&mut self, part: &Part, violation: &Violation) -> Result<(), EngineError> {
+        mark_variant!(part, Part { Requests, Jobs, Queue });
         let what = match part {
             Part::Requests => "a request broke a rule".to_owned(),
             Part::Jobs(jobs) => format!("{} set aside", named(jobs)),
@@ -120,6 +123,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let new: Vec<(Record, String)> = self.unrecorded.aside.jobs().filter(is_new).cloned().collect();
         if !new.is_empty() {
+            mark!("the attempt of a job that is set aside runs on");
             let adoptions = new.iter().filter_map(|(record, _)| self.adoption_of(record)).collect();
             self.adopt(adoptions);
             // Before any start: the pools do not have what they hold.
@@ -138,6 +142,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Holds a job without an attempt that the engine cannot place.
     fn hold_aside(&mut self, now: Now, mut record: Record, reason: String) {
+        mark!("a job is held, set aside");
         let number = record.number;
         tracing::error!(
             "job {number} is held, set aside: {reason}; `miserly release {number}` tries it again"
@@ -183,6 +188,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !self.unrecorded.aside.record(number).is_some_and(is_last) {
             return false;
         }
+        mark!("the attempt of a job that is set aside ends");
         self.release_adopted(attempt);
         let left_out = Arc::make_mut(&mut self.unrecorded).aside.take(number);
         let Some((mut record, reason)) = left_out else { return false };
@@ -209,6 +215,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !self.info.may_read(caller, record) {
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
         }
+        mark!("a job that is set aside is cancelled");
         let Some(attempt) = record.attempt() else { return Ok(false) };
         let kill = self.kill(Ending::Cancelled);
         self.batch.act(attempt, kill);

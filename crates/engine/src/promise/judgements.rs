@@ -2,6 +2,7 @@
 
 use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason};
 use miserly_core::{BreachCause, Span, State, Time};
+use miserly_marks::mark;
 
 use crate::promise::counts::PromiseBook;
 use crate::{Attempt, Engine, Journal, Launcher, Now, Record};
@@ -37,9 +38,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let Some(record) = self.jobs.get_mut(*job) else { continue };
             let Some(run) = record.run.as_ref().filter(|run| run.nth == *nth) else { continue };
             if run.in_window && record.promise.was_kept_until(*at) {
+                mark!("a kept promise was late");
                 self.judge_start_again(now, *at, *job);
                 self.batch.touch(*job);
             } else if !run.in_window && record.started.is_some_and(|started| started < *at) {
+                mark!("an early run began later");
                 // It was launched stopped, ahead of its window.
                 record.started = Some(*at);
                 self.batch.touch(*job);
@@ -61,6 +64,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn lose_expired(&mut self, now: Now, job: i64) {
         let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall);
         let Some(record) = self.jobs.get_mut(job) else { return };
+        mark!("the promise of an expired window is lost");
         record.promise.take_start_back(&mut self.values.promises, job);
         record.promise.lose(&mut self.values.promises, job, wall, cause);
     }

@@ -18,6 +18,7 @@ use miserly_api::model::{
     AtRisk, JudgedPromise, Judgement, PromiseChange, PromiseChangeReason, PromiseView, Window,
 };
 use miserly_core::{Span, Time};
+use miserly_marks::{mark, mark_variant};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,7 @@ struct Judged {
 }
 
 /// The promises to a job.
+#[allow(clippy::unsafe_derive_deserialize, reason = "only the marks in its methods have unsafe code")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PromiseLog {
     /// The latest starts by the plans of all runs: the first plan, every change that was not an improvement, and the last
@@ -153,6 +155,7 @@ impl PromiseLog {
 
     /// Adds a change that is no improvement.
     fn log(&mut self, wall: Timestamp, latest: Time, cause: PromiseChangeReason) {
+        mark_cause(cause);
         let promise = RecordedPromise { at: wall, start: latest, cause: Some(cause) };
         // A job that stays overdue moves the others again and again.
         if self.entries.last().is_some_and(|last| last.cause == Some(cause)) {
@@ -193,6 +196,7 @@ impl PromiseLog {
             return;
         }
         let Some(Judged { given, verdict }) = self.judged.pop_if(is_start) else { return };
+        mark!("a judgement is taken back");
         book.take_back(job, &given, verdict);
         self.open = Some(given);
     }
@@ -208,6 +212,7 @@ impl PromiseLog {
         cause: PromiseChangeReason,
     ) {
         let Some(open) = self.open else { return };
+        mark_cause(cause);
         self.judge(book, job, wall, Verdict::Lost { cause: open.cause.unwrap_or(cause) });
     }
 
@@ -218,12 +223,14 @@ impl PromiseLog {
 
     fn judge(&mut self, book: &mut PromiseBook, job: i64, wall: Timestamp, verdict: Verdict) {
         let Some(given) = self.open.take() else { return };
+        mark_variant!(verdict, Verdict { Kept, Late, Lost, Withdrawn });
         book.add(job, wall, &given, verdict);
         self.judged.push(Judged { given, verdict });
     }
 
     /// Records that the job is submitted again. The cause is that of its next promise.
     pub fn renew(&mut self, cause: PromiseChangeReason) {
+        mark_cause(cause);
         // A loss is not forgotten because the job is then held, too.
         if self.renewed != Some(PromiseChangeReason::Lost) {
             self.renewed = Some(cause);
@@ -354,6 +361,32 @@ impl PromiseLog {
             None => None,
         }
     }
+}
+
+/// Counts a cause.
+fn mark_cause(cause: PromiseChangeReason) {
+    mark_variant!(
+        cause,
+        PromiseChangeReason {
+            Submitted,
+            Earlier,
+            Overdue,
+            Away,
+            Shutdown,
+            Capacity,
+            Amended,
+            Lost,
+            Stopped,
+            Held,
+            Released,
+            Requeued,
+            Retried,
+            Modified,
+            Operator,
+            Displaced,
+            Refused,
+        }
+    );
 }
 
 /// Returns whether the cause moves the plan of a run. The others begin another run.

@@ -2,6 +2,7 @@
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System, Time};
+use miserly_marks::mark;
 use miserly_policies::Promises;
 
 use crate::dependency::tracker::DependencyTracker;
@@ -22,6 +23,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let setup = setup.with_reservations(&self.setup.reservations)?;
         match self.replace_setup(now, setup) {
             Err(RequestError::Fatal(error @ EngineError::Violation(_))) => {
+                mark!("a new setup breaks a rule");
                 let message = format!("it does not fit the jobs that are there: {error}");
                 self.set_aside(now, error)?;
                 self.settle_left_out(now)?;
@@ -37,12 +39,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies what was due until now, and the facts that a failed commit left: a new setup is tried on the present state.
     fn catch_up(&mut self, now: Now) -> Result<(), RequestError> {
+        mark!("a reload");
         let is_due = self.next_wakeup().is_some_and(|due| due <= now.ticks);
         if is_due || self.retry.at().is_some() {
+            mark!("a reload catches up");
             self.process_batch(now, vec![])?;
         }
         let message = "the ends of jobs are not stored yet, because there is no room";
-        self.retry.at().map_or(Ok(()), |_| Err(Problem::new(ProblemCode::Storage, message).into()))
+        self.retry.at().map_or(Ok(()), |_| {
+            mark!("refused: no room for the ends of jobs");
+            Err(Problem::new(ProblemCode::Storage, message).into())
+        })
     }
 
     /// Replaces the setup in this batch, if that affects no running job and breaks no promise. A trial on a copy decides.
@@ -54,6 +61,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.check_compatibility(&setup)?;
         let trial = self.system_over(&setup)?;
         self.try_setup(now, &setup, trial)?;
+        mark!("a new setup");
         self.stopped.clear();
         self.system = self.system_over(&setup)?;
         // Without predictions, the planned ends are others.
@@ -81,9 +89,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Where that would break a promise or move a running job, the setup of the last daemon stays.
     pub(crate) fn apply_configuration(&mut self, now: Now) -> Result<(), EngineError> {
         let Some(setup) = self.setup.take_configured() else { return Ok(()) };
+        mark!("another configuration at the start");
         match self.reconfigure(now, setup) {
             Ok(()) => Ok(()),
             Err(RequestError::Refused(problem)) => {
+                mark!("refused: the configuration at the start");
                 tracing::error!("the configuration stays as it was under the last daemon: {problem}");
                 self.setup.set_problem(Some(problem.message));
                 self.publish();
@@ -104,6 +114,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Ok(())
             }
             Err(error @ JournalError::Full(_)) => {
+                mark!("refused: no room for the setup");
                 let facts = self.retry.take_facts();
                 self.rollback(now, &error, facts)?;
                 Err(Problem::new(ProblemCode::Storage, error.to_string()).into())
@@ -119,10 +130,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let conflict = compatibility.conflict(record).or_else(|| self.breaks_cores(setup, record))?;
             Some((record.number, conflict))
         };
-        self.jobs
-            .records()
-            .find_map(conflict)
-            .map_or(Ok(()), |(number, conflict)| Err(conflict_of(number, format!("job {number} {conflict}"))))
+        self.jobs.records().find_map(conflict).map_or(Ok(()), |(number, conflict)| {
+            mark!("refused: placements that conflict");
+            Err(conflict_of(number, format!("job {number} {conflict}")))
+        })
     }
 
     /// Finds a job without whole cores under a setup that newly gives whole cores, or cores of another size. Others could not
@@ -147,6 +158,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         let at = self.values.last_instant().max(now.ticks);
         trial.round(at, &mut round, &mut effects).map_err(|violation| {
+            mark!("refused: a setup does not fit the jobs");
             Problem::new(
                 ProblemCode::Conflict,
                 format!("it does not fit the jobs that are there: {violation}"),
@@ -162,6 +174,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         self.check_reserved(at, setup, &trial)?;
         let Some(job) = effects.iter().find_map(suffers).or_else(unheeded) else { return Ok(()) };
+        mark!("refused: a setup would break a promise");
         let message = format!("the promise to job {job} would break");
         Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }.into())
     }
@@ -174,6 +187,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let present = self.setup.queue(&queue.name).zip(self.ledger_called(&queue.name));
             let had_lack = present.is_some_and(|(before, ledger)| excess(at, ledger, &before.pool).is_some());
             if is_reserved && !had_lack {
+                mark!("refused: too little beside a reservation");
                 let message =
                     format!("queue {} would have too little for its jobs during a reservation", queue.name);
                 return Err(Problem::new(ProblemCode::Refused, message));
@@ -190,6 +204,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Promises::EveryJob => return None,
         };
         let waiting = ledger.waiting().filter(|job| ledger.entry(*job).promise.is_some());
+        mark!("promises under a policy that heeds fewer");
         waiting.map(|job| self.number(job)).nth(heeded)
     }
 
@@ -207,6 +222,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for record in self.jobs.records() {
             let number = record.number;
             let queue = setup.position(&record.queue).ok_or_else(|| {
+                mark!("refused: the queue of a job is gone");
                 conflict_of(number, format!("job {number} is in queue {:?}, which is gone", record.queue))
             })?;
             if let (Some(entry), Some(job)) = (record.ledger_entry(), self.jobs.handle(number)) {
@@ -215,11 +231,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             let has_fit = self.setup.queue(&record.queue).is_some_and(|before| fits(record, before));
             if has_fit && !fits(record, &setup.queues[queue]) {
+                mark!("refused: a pool too small for a job");
                 let message =
                     format!("job {number} needs more than queue {} would have at any time", record.queue);
                 return Err(conflict_of(number, message));
             }
             if !setup.queues[queue].knows_begin() && self.waits_for_begin(number) {
+                mark!("refused: a policy without earliest starts");
                 let message = format!(
                     "job {number} has an earliest start, which queue {} would not heed",
                     record.queue
@@ -228,10 +246,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             let has_gone = |cpu: &u32| !setup.cpus.contains(cpu);
             if record.run.as_ref().is_some_and(|run| run.cpus.iter().any(has_gone)) {
+                mark!("refused: processors in use are gone");
                 return Err(conflict_of(number, format!("job {number} runs on processors that are gone")));
             }
         }
         setup.system(entries, self.queue_states()).map_err(|queue| {
+            mark!("refused: a pool too small for what runs");
             let message = format!("the jobs that run in queue {} hold more than it would have", queue.name);
             Problem::new(ProblemCode::Conflict, message)
         })

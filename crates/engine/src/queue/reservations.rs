@@ -2,6 +2,7 @@
 
 use miserly_api::model::{self, Problem, ProblemCode, ReservedTime};
 use miserly_core::{Calendar, Kind, Ledger, Resources, Span, State, Time};
+use miserly_marks::mark;
 use miserly_units::{duration, memory};
 
 use crate::request::handler::Handled;
@@ -30,6 +31,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Refused, message).into());
         }
         let reservation = Reservation::new(&self.setup, now, caller.uid, written)?;
+        mark!("a reservation");
         let times: usize = self.setup.reservations.iter().map(|one| one.times().count()).sum();
         if times + reservation.times().count() > TIMES_MOST {
             let message = format!("all reservations together have at most {TIMES_MOST} times");
@@ -61,6 +63,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let first = self.jobs.records().find(|record| *record.queue == *name).map(|record| record.number);
         if let Some(job) = first {
+            mark!("refused: the reservation has jobs");
             let message = format!(
                 "reservation {name} has unfinished jobs ({}), such as job {job}; cancel them first; \
                  `miserly queue --queue {name}` lists them",
@@ -136,6 +139,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             there.cpus_count(),
             shown_memory(&there)
         );
+        mark!("refused: a reservation would break a promise");
         Err(Problem::new(ProblemCode::Refused, message))
     }
 

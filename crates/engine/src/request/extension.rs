@@ -2,6 +2,7 @@
 
 use miserly_api::model::{Possible, Problem, ProblemCode};
 use miserly_core::{Amendment, Change, JobId, Round, Span, Time};
+use miserly_marks::mark;
 use miserly_units::duration;
 
 use crate::dependency::expected_ends::ExpectedEnds;
@@ -24,6 +25,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let longer = extension(by)?;
         let time = record.time + longer;
         self.tried_extension(at, record, longer)?;
+        mark!("a window is longer");
         let Some(handle) = self.jobs.handle(job) else {
             self.set_time_limit(job, time);
             return Ok(self.view_of(now, job)?);
@@ -76,6 +78,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if was_short || excess(at, tried.ledger(), &queue.pool).is_none() {
             return Ok(());
         }
+        mark!("refused: a longer window lasts into a reservation");
         let message = format!(
             "job {} would last into a time at which queue {} has less, by its calendar or a reservation",
             record.number, queue.name
@@ -147,6 +150,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let end = self.latest_end(job, at).unwrap_or(at) + longer;
         if record.deadline.is_some_and(|deadline| end > deadline) {
+            mark!("refused: a longer window passes the deadline");
             let message = format!("job {job} would end after its deadline");
             return Err(Problem::new(ProblemCode::Refused, message));
         }
@@ -173,6 +177,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let round = Round { amended: vec![amendment], ..Round::default() };
         let trial = self.try_round(queue, at, round)?;
         let Some(other) = trial.broken else { return Ok(Some(trial)) };
+        mark!("refused: a longer window would break a promise");
         let message =
             format!("job {job} cannot have a longer window: the promise to job {other} would break");
         Err(Problem { job: Some(other), ..Problem::new(ProblemCode::Refused, message) }.into())

@@ -1,6 +1,7 @@
 //! The request handler: dispatches requests and serves those that change no job.
 
 use miserly_api::model::{JobChange, JobIds, Problem, ProblemCode, Selection, listing};
+use miserly_marks::{mark, mark_variant};
 
 use crate::request::problems::no_job;
 use crate::{
@@ -33,8 +34,38 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         request: DaemonRequest,
         requester: Box<dyn Requester>,
     ) -> Result<(), EngineError> {
+        mark_variant!(
+            &request,
+            DaemonRequest {
+                Submit,
+                Quote,
+                WhatIf,
+                Shadow,
+                Change,
+                Cancel,
+                Hold,
+                Release,
+                Requeue,
+                Extend,
+                Signal,
+                Pause,
+                Modify,
+                Preview,
+                Reserve,
+                RemoveReservation,
+                Reservations,
+                Drain,
+                Jobs,
+                Job,
+                Wait,
+                Pools,
+                Limits,
+                Status,
+            }
+        );
         match request {
             DaemonRequest::Wait(job) if self.is_unfinished_on_disk(job) => {
+                mark!("a client waits for an end");
                 self.waiters.add(job, caller.uid, requester);
             }
             // Reads are answered from what is stored, after the commit or its failure.
@@ -42,7 +73,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             request => {
                 let reply = match self.reply(now, caller, request) {
                     Ok(reply) => Ok(reply),
-                    Err(RequestError::Refused(problem)) => Err(problem),
+                    Err(RequestError::Refused(problem)) => {
+                        mark_variant!(
+                            problem.code,
+                            ProblemCode {
+                                Malformed,
+                                Refused,
+                                NotFound,
+                                Forbidden,
+                                Conflict,
+                                Unavailable,
+                                Storage,
+                                Internal,
+                            }
+                        );
+                        Err(problem)
+                    }
                     Err(RequestError::Fatal(error)) => {
                         let problem = Problem::new(ProblemCode::Internal, error.to_string());
                         self.batch.reply(requester, Err(problem));
@@ -131,6 +177,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if let Some(problem) = self.unrecorded_problem(job) {
                 return Err(problem);
             }
+            mark!("refused: the job is over or unknown");
             let over = self.journal.job(job).ok().flatten().is_some();
             return Err(if over {
                 Problem::new(ProblemCode::Conflict, format!("job {job} is over"))
@@ -139,6 +186,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             });
         };
         if !self.info.may_read(caller, record) {
+            mark!("refused: the job of another user");
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
         }
         Ok(record)
@@ -147,6 +195,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn drain(&mut self, caller: &Caller, on: bool) -> Result<DaemonReply, Problem> {
         self.info.check_operator(caller, "drain the daemon")?;
         tracing::info!("operator {} drains the daemon: {on}", (self.info.users.0)(caller.uid));
+        mark!("drained");
         self.values.drain(on);
         self.batch.touch_values();
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![] }))

@@ -8,6 +8,7 @@ use miserly_api::model::{
     ChangeRequest, JobChange, JobRef, Phase, Problem, ProblemCode, PromiseChangeReason, Selection,
 };
 use miserly_core::{Effect, JobId, Round, Time};
+use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::request::handler::{Handled, RequestError};
@@ -91,8 +92,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             match self.cancel_unplaced(caller, job) {
                 Ok(true) => {}
                 Ok(false) => {
+                    mark!("a job is cancelled");
                     self.judge_cancel(now, caller.uid, job);
                     if !self.end_run(job, Ending::Cancelled) {
+                        mark!("a waiting job is cancelled");
                         over.push(job);
                         round.withdrawn.extend(self.jobs.handle(job));
                     }
@@ -142,6 +145,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             checked.map_err(|problem| refused.add(*job, problem)).is_ok()
         });
         if !move_promises {
+            mark!("a hold without a word on promises");
             let kept = self.with_promised_dependents(&jobs);
             jobs.retain(|job| {
                 let checked =
@@ -166,6 +170,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Records that a job that is in no ledger is held.
     fn set_held(&mut self, now: Now, caller: &Caller, job: i64) {
         if let Some(record) = self.jobs.get_mut(job) {
+            mark!("a job is held");
             // The hold of an operator outlasts that of the job's user.
             let kept = record.held_by.filter(|_| record.state == JobState::Held && caller.uid == record.uid);
             record.held_by = kept.or(Some(caller.uid));
@@ -226,6 +231,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let checked = checked.and_then(|record| self.check_can_release(caller, record).map(|()| record));
             match checked {
                 Ok(record) => {
+                    mark!("a job is released");
                     changed.insert(*job);
                     let queue = self.setup.position(&record.queue).filter(|queue| !self.is_stopped(*queue));
                     if let Some(queue) = queue {
@@ -256,6 +262,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let (entered, gone): (Vec<i64>, Vec<i64>) =
             changed.into_iter().partition(|job| self.jobs.contains(*job));
         for job in gone {
+            mark!("refused: a released job has no window");
             let message = format!("job {job} has no window any more, and is over");
             refused.add(job, Problem::new(ProblemCode::Refused, message));
         }
@@ -288,6 +295,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let nth = usize::try_from(effect.job().0.checked_sub(base)?).ok()?;
             Some(entered.get(nth)?.number)
         };
+        mark!("a release is tried");
         let refusals = effects.into_iter().filter(|effect| matches!(effect, Effect::Refused { .. }));
         let problem = |effect: Effect| {
             let number = number(&effect)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use miserly_api::model::{JobIds, Problem, ProblemCode};
 use miserly_core::{Effect, EndHow, Ended, JobId, Round, State, Submission, Time};
+use miserly_marks::{mark, mark_variant};
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::effects::refusal_message;
@@ -20,6 +21,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if run.ending == Some(Ending::Displaced) && !in_window {
             return false;
         }
+        mark_variant!(ending, Ending { Cancelled, Requeued, Displaced });
         run.ending = Some(ending);
         // A repeated request sends the kill again, in case the first one was lost.
         self.batch.act(Attempt { job, nth: run.nth }, kill);
@@ -30,6 +32,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Checks that a job is held and that the caller may release it now.
     pub(crate) fn check_can_release(&self, caller: &Caller, record: &Record) -> Result<(), Problem> {
         if record.state != JobState::Held {
+            mark!("refused: the job is not held");
             let message = format!("job {} is not held", record.number);
             return Err(Problem::new(ProblemCode::Conflict, message));
         }
@@ -58,6 +61,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.check_dependents(now, job, move_promises)?;
             self.try_again(at, job)?;
         }
+        mark!("a job is requeued");
         self.end_run(job, Ending::Requeued);
         Ok(DaemonReply::JobIds(JobIds { jobs: vec![job] }))
     }
@@ -84,6 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             _ => None,
         });
         let Some(why) = refusal else { return Ok(Some(trial)) };
+        mark!("refused: another run has no window");
         let message = format!("job {job} cannot run again: {why}; it runs on");
         Err(Problem::new(ProblemCode::Refused, message).into())
     }
@@ -96,6 +101,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         let moved: Vec<(i64, Time)> = self.dependents(job).iter().filter_map(promised).collect();
         let Some((first, start)) = moved.first().copied().filter(|_| !move_promises) else { return Ok(()) };
+        mark!("refused: the promise of a dependent would break");
         let others = match moved.len() {
             1 => String::new(),
             2 => ", and another job with a promise".to_owned(),
@@ -130,6 +136,7 @@ impl Record {
         if self.run.is_none() {
             return Ok(());
         }
+        mark!("refused: a job that has begun cannot be held");
         let message =
             format!("job {} has begun to run; `miserly requeue` ends it and runs it again", self.number);
         Err(Problem::new(ProblemCode::Conflict, message))
@@ -145,6 +152,7 @@ impl Record {
         if self.run.as_ref().is_some_and(|run| run.ending.is_none()) {
             return Ok(());
         }
+        mark!("refused: nothing to run again");
         let message = format!("job {} does not run, so there is nothing to run again", self.number);
         Err(Problem::new(ProblemCode::Conflict, message))
     }

@@ -10,6 +10,7 @@ use miserly_api::model::{
     Modification, NewEnvironment, Problem, ProblemCode, PromiseChangeReason, Submission, TimeBound,
 };
 use miserly_core::{Amendment, Change, Effect, Entry, JobId, Request, Round, Span, State, Time};
+use miserly_marks::{mark, mark_variant};
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::request::handler::{Handled, RequestError};
@@ -66,6 +67,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for number in self.moving_later(now, &checked, trial.as_ref()) {
             self.check_dependents(now, number, move_promises)?;
         }
+        mark_variant!(&checked, CheckedChange { Record, Amended, Moved });
         match checked {
             CheckedChange::Record(record) => self.replace_record(now, at, caller.uid, *record)?,
             CheckedChange::Amended(jobs) => self.amend_all(now, at, caller.uid, jobs)?,
@@ -85,11 +87,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<CheckedChange, RequestError> {
         let before = self.owned_job(caller, job)?;
         if before.run.is_some() {
+            mark!("refused: a job that has begun cannot change");
             let message =
                 format!("job {job} has begun to run; only its time limit can change (miserly extend)");
             return Err(Problem::new(ProblemCode::Conflict, message).into());
         }
         if self.entry(job).is_some_and(|entry| !entry.is_untouched()) {
+            mark!("refused: a job that has run early cannot change");
             let message =
                 format!("job {job} has run ahead of its window: hold it, change it, and release it");
             return Err(Problem::new(ProblemCode::Conflict, message).into());
@@ -172,6 +176,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         all.sort_unstable();
         let position = |number: i64| all.iter().position(|(_, of)| *of == number);
         let (Some(to), Some(from)) = (position(other), position(job)) else {
+            mark!("refused: no place to take");
             let message = format!(
                 "job {job} takes the place of job {other} only if both wait with a place in the same queue, for the same user"
             );
@@ -186,6 +191,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 from - to
             )));
         }
+        mark!("a job takes the place of another");
         let mut places = all[to..=from].iter().map(|(submit, _)| *submit);
         let behind = all[to..from].iter().filter_map(|(_, number)| self.jobs.get(*number)).cloned();
         // Jobs of one instant have the order of their numbers, so each is a tick behind the one before.

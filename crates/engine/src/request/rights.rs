@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{JobView, Problem, ProblemCode};
+use miserly_marks::mark;
 
 use crate::{Caller, DaemonInfo, Engine, Journal, Launcher, Now, Queue, QueueUsers, Record, Snapshot};
 
@@ -20,6 +21,7 @@ impl DaemonInfo {
         if self.is_operator(caller) {
             return Ok(());
         }
+        mark!("refused: only an operator");
         Err(Problem::new(ProblemCode::Forbidden, format!("only an operator can {action}")))
     }
 
@@ -72,6 +74,7 @@ impl DaemonInfo {
         if !by_operator || self.is_operator(caller) {
             return Ok(());
         }
+        mark!("refused: held by an operator");
         let message = format!("job {} was held by an operator, who has to release it", record.number);
         Err(Problem { job: Some(record.number), ..Problem::new(ProblemCode::Forbidden, message) })
     }

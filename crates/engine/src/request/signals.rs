@@ -1,6 +1,7 @@
 //! Signals to running jobs, and pauses of them.
 
 use miserly_api::model::{JobIds, Problem, ProblemCode, SignalRequest};
+use miserly_marks::mark;
 
 use crate::request::handler::Handled;
 use crate::{Action, Attempt, Caller, DaemonReply, Engine, Journal, Launcher, Now, Record, SentSignal};
@@ -40,6 +41,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             None
         };
         if let Some(problem) = problem {
+            mark!("refused: it cannot pause or go on");
             return Err(Problem::new(ProblemCode::Conflict, format!("job {job} {problem}")).into());
         }
         let end = self.window_end(job);
@@ -68,6 +70,7 @@ impl Record {
         if self.run.as_ref().is_some_and(|run| run.ending.is_none()) {
             return Ok(());
         }
+        mark!("refused: a signal to a job that does not run");
         let message = format!("job {} does not run, so {consequence}", self.number);
         Err(Problem::new(ProblemCode::Conflict, message))
     }

@@ -2,6 +2,7 @@
 
 use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::{Driver, Effect, JobId, Ledger, Round, Span, State, System, Time, Violation};
+use miserly_marks::mark;
 
 use crate::request::handler::RequestError;
 use crate::{Engine, EngineError, Journal, Launcher};
@@ -40,6 +41,7 @@ impl TriedRound {
     /// Returns the problem of a trial in which a promise to another job broke.
     pub(crate) fn check_kept(&self) -> Result<(), RequestError> {
         let Some(other) = self.broken else { return Ok(()) };
+        mark!("refused: a change would break a promise");
         let message = format!("the promise to job {other} would break");
         Err(Problem { job: Some(other), ..Problem::new(ProblemCode::Refused, message) }.into())
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use miserly_api::model::{Accepted, NoPromise, Problem, ProblemCode, Submission, Submitted, Window};
 use miserly_core::{Effect, Refusal, Round, Span, Time};
+use miserly_marks::mark;
 use miserly_units::duration;
 
 use crate::dependency::expected_ends::ExpectedEnds;
@@ -41,6 +42,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let [only] = numbers[..]
             && let Some(why) = refused(&effects, only, &self.unrecorded, horizon)
         {
+            mark!("refused: a submission without a window");
             // It was never accepted. The next submission gets its number.
             self.batch.withdraw(only);
             self.values.take_back_number(only);
@@ -73,6 +75,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let play = |queue, round| self.play_trial(queue, at, round);
             match current.trial(now, at, &records, base, play) {
                 Err(RequestError::Refused(problem)) => {
+                    mark!("refused: an array without windows");
                     return Err(self.with_possible_window(now, at, records, problem).into());
                 }
                 trial => trial?,

@@ -38,6 +38,7 @@ use miserly_attempt::{BootId, BootTime, Identity};
 use miserly_core::draw;
 use miserly_engine::Attempt;
 use miserly_launcher::Clocks;
+use miserly_marks::mark;
 
 pub(crate) use self::home::Home;
 pub(crate) use self::later::Beside;
@@ -74,6 +75,7 @@ pub(crate) struct Machine {
     /// The wall clock beside the other one.
     wall: Cell<i64>,
     full: Cell<bool>,
+    shuts_down: Cell<bool>,
     last_pid: Cell<u32>,
     places: RefCell<BTreeMap<Attempt, Rc<Place>>>,
     /// The records that were set aside. They are never removed.
@@ -83,6 +85,10 @@ pub(crate) struct Machine {
     /// The habits of the jobs of each submission, by their runs. The command names the submission.
     habits: RefCell<BTreeMap<u32, Vec<Habit>>>,
     begun: RefCell<BTreeMap<Attempt, i64>>,
+    /// The jobs whose starts blocked until their shims ended them, and for how long.
+    blocked: RefCell<BTreeMap<i64, i64>>,
+    /// The jobs among them that were launched again.
+    repeated: RefCell<BTreeMap<i64, i64>>,
     broken: RefCell<Vec<String>>,
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
@@ -276,6 +282,11 @@ impl Machine {
         self.begun.borrow().get(&attempt).copied()
     }
 
+    /// Returns the jobs that were launched again after their start had blocked until its end, and for how long it had.
+    pub(crate) fn repeated(&self) -> BTreeMap<i64, i64> {
+        self.repeated.borrow().clone()
+    }
+
     fn begin_command(&self, place: &Place) {
         let attempt = place.attempt;
         self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
@@ -379,6 +390,9 @@ impl Machine {
 
     /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.
     pub(crate) fn lose_power(&self) {
+        // An end that is not on disk is unknown.
+        self.blocked.take();
+        self.shuts_down.set(false);
         let mut folders = self.removed.take();
         for (attempt, place) in self.places.take() {
             drop(place.shim.take());
@@ -391,7 +405,10 @@ impl Machine {
         }
         for (attempt, folder) in folders {
             let drawn = draw(self.now().unsigned_abs(), attempt.job, attempt.nth.into());
-            let Some(folder) = folder.after_power_failure(drawn) else { continue };
+            let Some(folder) = folder.after_power_failure(drawn) else {
+                mark!("a folder is lost with the power");
+                continue;
+            };
             let place = Place::new(attempt);
             place.folder.replace(Some(folder));
             self.places.borrow_mut().insert(attempt, Rc::new(place));

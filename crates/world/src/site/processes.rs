@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use miserly_attempt::shim::{SetupMessage, Signal};
-use miserly_attempt::{Connection, Exit};
+use miserly_attempt::{Connection, Exit, StartFailure};
 use miserly_core::draw;
 
 use super::child::Child;
@@ -34,6 +34,13 @@ pub(super) struct Main {
     child: Option<Child>,
     /// The children that have exited, to be reaped.
     zombies: Vec<u32>,
+    /// The instant at which a step with the rights of its user blocked.
+    blocked_since: Option<i64>,
+}
+
+/// Returns the failure of a job whose output blocks.
+fn blocked() -> StartFailure {
+    StartFailure::OutputFile { path: "out".into(), error: "it blocks".into() }
 }
 
 #[derive(Debug)]
@@ -69,6 +76,7 @@ impl Main {
             lingers: false,
             child: None,
             zombies: vec![],
+            blocked_since: None,
         }
     }
 
@@ -170,8 +178,12 @@ impl Main {
                 }
                 Ok(None) => {
                     if here_at.take_if(|at| *at <= now).is_some() {
+                        let blocks = self.habit.blocks;
+                        self.blocked_since = blocks.then_some(now);
+                        let message =
+                            if blocks { SetupMessage::Doing(blocked()) } else { SetupMessage::Here };
                         // A shim that has died does not receive it.
-                        let _ = shim.send(&SetupMessage::Here);
+                        let _ = shim.send(&message);
                     }
                 }
                 Err(_) => self.exit(Exit::Code(1), now),
@@ -283,6 +295,9 @@ impl Machine {
         }
         if before != (main.lives(), main.child.is_some()) {
             place.has_child_event.set(true);
+            if let Some(since) = main.blocked_since.filter(|_| main.has_term && !self.shuts_down.get()) {
+                self.blocked.borrow_mut().insert(place.attempt.job, self.now() - since);
+            }
         }
     }
 }

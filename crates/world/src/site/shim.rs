@@ -11,6 +11,7 @@ use std::time::Duration;
 use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
+use miserly_marks::mark;
 
 use super::disk::{Lock, OpenFolder, User};
 use super::processes::Main;
@@ -57,6 +58,8 @@ impl Machine {
     fn shim_unwound(&self, place: &Place, payload: &(dyn std::any::Any + Send)) {
         let (job, nth) = (place.attempt.job, place.attempt.nth);
         if payload.is::<Killed>() {
+            mark!("a shim is killed at an effect");
+            self.blocked.borrow_mut().remove(&job);
             self.note(format!("the shim of {job}.{nth} is killed"));
         } else {
             self.broken(format!("the shim of {job}.{nth} panics: {}", panic_text(payload)));
@@ -66,6 +69,7 @@ impl Machine {
     /// Kills a shim between two steps. The processes of its job live on.
     pub(super) fn kill_shim_now(&self, place: &Place) {
         drop(place.shim.take());
+        self.blocked.borrow_mut().remove(&place.attempt.job);
         self.shim_exited(place);
     }
 
@@ -159,6 +163,10 @@ impl Host for ShimHost {
         self.place.effect();
         let (ours, theirs) = End::pair();
         let pids = [self.machine.new_pid(), self.machine.new_pid()];
+        let job = self.place.attempt.job;
+        if let Some(blocked) = self.machine.blocked.borrow_mut().remove(&job) {
+            self.machine.repeated.borrow_mut().insert(job, blocked);
+        }
         let habit = self.place.habit.get();
         let main = Main::new(&self.place, habit, pids, theirs, self.machine.now());
         self.place.main.replace(Some(main));
