@@ -91,7 +91,9 @@ macro_rules! mark_variant {
 #[cfg(not(feature = "count"))]
 #[macro_export]
 macro_rules! mark_variant {
-    ($value:expr, $Enum:ident { $($Variant:ident),+ $(,)? }) => {};
+    ($value:expr, $Enum:ident { $($Variant:ident),+ $(,)? }) => {{
+        let _ = &$value;
+    }};
 }
 
 #[cfg(all(test, feature = "count"))]
