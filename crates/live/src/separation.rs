@@ -25,7 +25,6 @@ use crate::folder::{self, FolderError, Use};
 use crate::process::JobGroups;
 use crate::server::Access;
 use crate::syscall_filter;
-use crate::users;
 
 /// The files of a daemon in the folder of its state. The executor's are not among them.
 const STATE_FILES: [&str; 10] = [

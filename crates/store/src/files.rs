@@ -109,6 +109,9 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Creates a folder with mode 0700, if it is missing, and the folders above it.
+///
+/// # Errors
+/// The folder cannot be created.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

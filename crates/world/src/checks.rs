@@ -34,6 +34,7 @@ const LONGEST_GRACE: i64 = 2 * SECOND;
 
 /// The facts about a job that its user knows.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Seen {
     user: u32,
     wish: Wish,
@@ -268,7 +269,9 @@ impl World {
                 open.held.push(view.number);
             }
             let is_too_large = |reason: &WaitReason| match reason {
-                WaitReason::UserLimit { limit, most } => limit.ends_with(".cpus") && *most < view.cpus,
+                WaitReason::UserLimit { limit, most } => {
+                    limit.split('.').next_back() == Some("cpus") && *most < view.cpus
+                }
                 _ => false,
             };
             // The rest of its reservation is too short for it.

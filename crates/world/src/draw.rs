@@ -181,16 +181,8 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
     }
-    let mut maker = Maker {
-        draws,
-        more,
-        machine: machine.clone(),
-        kinds,
-        features,
-        tags: 0,
-        awaited: 0,
-        full: false,
-    };
+    let mut maker =
+        Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, awaited: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     Script { machine, stored: seed % STORED == 1, steps }
 }
@@ -217,7 +209,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
 
 /// Lets the jobs of the first queue take turns.
 fn slice(machine: &mut MachineSetup, draws: &mut Draws) {
-    machine.queues[0].0 = draws.of(&GANG).to_owned();
+    draws.of(&GANG).clone_into(&mut machine.queues[0].0);
     // GPUs are not given by turns.
     machine.gpus = 0;
 }
@@ -315,8 +307,8 @@ impl Maker {
         let more = &mut self.more;
         let signal = if self.features.signals && more.one_in(4) { more.of(&[6, 9, 11, 15]) } else { 0 };
         let leaves = if self.features.leftovers && more.one_in(3) { 1 + more.ticks(10 * SECOND) } else { 0 };
-        let prolog = if self.features.prologs { self.program() } else { None };
-        let epilog = if self.features.epilogs { self.program() } else { None };
+        let prolog = self.features.prologs.then(|| self.program());
+        let epilog = self.features.epilogs.then(|| self.program());
         let is_earlier = self.features.earlier && self.more.one_in(3);
         let version = is_earlier.then(|| self.more.small(2));
         let blocks = self.features.blocks && self.more.one_in(6);
@@ -324,10 +316,10 @@ impl Maker {
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.
-    fn program(&mut self) -> Option<ProgramHabit> {
+    fn program(&mut self) -> ProgramHabit {
         let more = &mut self.more;
         let most = if more.one_in(4) { 5 * SECOND } else { SECOND / 10 };
-        Some(ProgramHabit { ticks: more.ticks(most), code: i32::from(more.one_in(4)) })
+        ProgramHabit { ticks: more.ticks(most), code: i32::from(more.one_in(4)) }
     }
 
     fn special(&mut self, kind: Kind) -> Vec<Step> {

@@ -103,12 +103,11 @@ impl WorldJournal {
 
     /// Lets the next commit fail, or not.
     pub(crate) fn fail_commit(&self, fault: Option<CommitFault>) {
-        match &self.disk {
-            Some(disk) => disk.borrow_mut().fault = fault,
-            None => {
-                let stored = fault.map(|fault| fault == CommitFault::Unflushed);
-                self.memory.change(|contents| contents.fails = stored);
-            }
+        if let Some(disk) = &self.disk {
+            disk.borrow_mut().fault = fault;
+        } else {
+            let stored = fault.map(|fault| fault == CommitFault::Unflushed);
+            self.memory.change(|contents| contents.fails = stored);
         }
     }
 

@@ -82,10 +82,11 @@ impl World {
         let since = self.ticks(from).max(self.began) + SECOND;
         let of_pool = |number| jobs.iter().any(|job| job.number == number && job.queue == "q0");
         let windows = self.machine.windows();
-        let is_new = |attempt| self.machine.begun_at(attempt).is_some_and(|begun| begun > since);
+        let began_in_it = |attempt| self.machine.begun_at(attempt).is_some_and(|begun| begun > since);
         // Jobs that take turns share processors.
         let alone = windows.iter().filter(|window| !window.takes_turns && of_pool(window.attempt.job));
-        let used: usize = alone.filter(|window| is_new(window.attempt)).map(|window| window.cpus.len()).sum();
+        let used: usize =
+            alone.filter(|window| began_in_it(window.attempt)).map(|window| window.cpus.len()).sum();
         if used as u64 > pool && self.watch.has_lost_none() {
             return Err(format!(
                 "{pool} processors are not reserved, and jobs without a reservation use {used}"

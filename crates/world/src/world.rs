@@ -172,7 +172,7 @@ impl World {
             daemon: None,
             stalled_until: 0,
             quiet_from: 0,
-            
+
             full: false,
             restless: 0,
             tags: BTreeMap::new(),
@@ -332,7 +332,10 @@ impl World {
                 self.machine.signal_main(&self.jobs_of(*tag), *signal);
                 self.pass(0)
             }
-            Step::Soon { ticks, event } => self.soon(*ticks, event),
+            Step::Soon { ticks, event } => {
+                self.soon(*ticks, event);
+                Ok(())
+            }
             Step::Reload { machine } => self.reload(machine),
             Step::TearCommit { part } => {
                 self.journal.tear_commit(Some(*part));
@@ -548,13 +551,13 @@ impl World {
     }
 
     /// Lets something happen after some ticks, even if the daemon is in the middle of a task then.
-    fn soon(&mut self, ticks: i64, event: &Event) -> Checked {
+    fn soon(&mut self, ticks: i64, event: &Event) {
         let jobs = event.tag().map(|tag| self.jobs_of(tag)).unwrap_or_default();
         match *event {
             Event::Request { user, ref request } => {
-                let Some(question) = self.question(user, request) else { return Ok(()) };
-                let Some((input, reply)) = self.input(user, question) else { return Ok(()) };
-                let Some(daemon) = &self.daemon else { return Ok(()) };
+                let Some(question) = self.question(user, request) else { return };
+                let Some((input, reply)) = self.input(user, question) else { return };
+                let Some(daemon) = &self.daemon else { return };
                 self.watch.asked(&self.tags, user, request);
                 let inputs = Rc::clone(&daemon.inputs);
                 self.machine.after(ticks, move |_| inputs.borrow_mut().push_back(input));
@@ -568,7 +571,6 @@ impl World {
                 self.machine.after(ticks, move |machine| machine.signal_main(&jobs, signal));
             }
         }
-        Ok(())
     }
 
     /// Returns the quote for a submission.

@@ -7,7 +7,7 @@ use miserly_launch::{
     ShimCommand, leaves_idle,
 };
 
-use crate::support::{SECOND, SOON, Test, cpus, done, ended, is_idle, kill, status, until};
+use crate::support::{SECOND, Test, cpus, done, is_idle, kill, status, until};
 
 const WAITS: &str = "echo $$; while :; do sleep 0.05; done";
 

@@ -23,6 +23,7 @@ use crate::{
 
 /// An attempt of the fake machine.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct FakeAttempt {
     /// Whether its shim lives.
     pub(super) lives: bool,

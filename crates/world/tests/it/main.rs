@@ -55,7 +55,8 @@ fn the_seeds_have_all_kinds_of_steps() {
     let mut all = std::collections::BTreeSet::new();
     let mut fewest = usize::MAX;
     for seed in 0..200 {
-        let kinds: std::collections::BTreeSet<String> = script(seed, 300, true).steps.iter().map(kind).collect();
+        let kinds: std::collections::BTreeSet<String> =
+            script(seed, 300, true).steps.iter().map(kind).collect();
         fewest = fewest.min(kinds.len());
         all.extend(kinds);
     }
