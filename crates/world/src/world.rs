@@ -247,32 +247,7 @@ impl World {
 
     fn take(&mut self, step: &Step) -> Checked {
         self.note(&format!("* {step}"));
-        mark_variant!(
-            step,
-            Step {
-                Wait,
-                Submit,
-                Request,
-                Stop,
-                Start,
-                Kill,
-                Stall,
-                Reboot,
-                ShutDown,
-                SetWall,
-                Full,
-                FailCommit,
-                KillShim,
-                StopShim,
-                SignalMain,
-                Soon,
-                Reload,
-                TearCommit,
-                FailOpen,
-                BackUp,
-                Restore,
-            }
-        );
+        mark_step(step);
         match step {
             Step::Wait { ticks } => self.pass(*ticks),
             Step::Submit { tag, user, wish } => self.submit(*tag, *user, wish),
@@ -904,6 +879,35 @@ fn check_quote(quote: &Result<Quote, Problem>, reply: &Result<DaemonReply, Probl
     starts.map_or(Ok(()), |(quoted, promised)| {
         Err(format!("it is quoted {quoted:?}, and promised {promised:?}"))
     })
+}
+
+fn mark_step(step: &Step) {
+    mark_variant!(
+        step,
+        Step {
+            Wait,
+            Submit,
+            Request,
+            Stop,
+            Start,
+            Kill,
+            Stall,
+            Reboot,
+            ShutDown,
+            SetWall,
+            Full,
+            FailCommit,
+            KillShim,
+            StopShim,
+            SignalMain,
+            Soon,
+            Reload,
+            TearCommit,
+            FailOpen,
+            BackUp,
+            Restore,
+        }
+    );
 }
 
 /// A request is refused for what it asks, and not for a defect.
