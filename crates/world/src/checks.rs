@@ -208,7 +208,9 @@ impl World {
         self.check_gpus()?;
         self.check_turns()?;
         self.check_limits(&snapshot)?;
-        self.check_reservations(&snapshot, &views, &status)?;
+        if self.wide {
+            self.check_reservations(&snapshot, &views, &status)?;
+        }
         if all {
             self.check_reads(&snapshot)?;
             self.check_stored(&snapshot)?;

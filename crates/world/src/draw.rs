@@ -150,6 +150,10 @@ struct Features {
 pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let [mut draws, mut more] = [0, 1].map(|sequence| Draws { seed, sequence, nth: 0 });
     let mut machine = machine(&mut draws);
+    if wide {
+        machine.user_jobs = more.one_in(6).then(|| 1 + more.below(3));
+        machine.user_cpus = more.one_in(6).then(|| 1 + more.below(4));
+    }
     if more.one_in(8) {
         slice(&mut machine, &mut more);
     }
@@ -176,7 +180,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         prologs: more.one_in(8),
         epilogs: more.one_in(8),
         earlier: more.one_in(8),
-        blocks: more.one_in(6),
+        blocks: wide && more.one_in(6),
     };
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
@@ -184,7 +188,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let mut maker =
         Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, awaited: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
-    Script { machine, stored: seed % STORED == 1, steps }
+    Script { machine, stored: wide && seed % STORED == 1, wide, steps }
 }
 
 fn machine(draws: &mut Draws) -> MachineSetup {
@@ -202,8 +206,8 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         cleanup: draws.ticks(3) * SECOND,
         grace: draws.ticks(3) * SECOND,
         slack,
-        user_jobs: draws.one_in(6).then(|| 1 + draws.below(3)),
-        user_cpus: draws.one_in(6).then(|| 1 + draws.below(4)),
+        user_jobs: None,
+        user_cpus: None,
     }
 }
 

@@ -326,6 +326,9 @@ pub struct Script {
     /// Whether the journal is the store of the daemon, in a folder.
     #[serde(default)]
     pub stored: bool,
+    /// Whether the rules hold, too, that are not complete yet: of replays and of reservations.
+    #[serde(default)]
+    pub wide: bool,
     /// The steps.
     pub steps: Vec<Step>,
 }
@@ -337,7 +340,8 @@ impl Script {
         let steps = self.steps.iter().map(|step| json(serde_json::to_string(step))).collect::<Vec<_>>();
         let machine = json(serde_json::to_string(&self.machine));
         let stored = if self.stored { "\"stored\":true,\n" } else { "" };
-        format!("{{\"machine\":{machine},\n{stored}\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
+        let wide = if self.wide { "\"wide\":true,\n" } else { "" };
+        format!("{{\"machine\":{machine},\n{stored}{wide}\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
     }
 }
 
