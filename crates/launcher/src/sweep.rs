@@ -75,17 +75,16 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
                 self.supervisor.supervise(attempt, Begin::Unknown(shim, grace));
             }
-            (Ok(Found::Alive(_)), UnknownAttempts::Adopt) => {
-                mark!("an unknown attempt is alive");
+            (
+                Ok(Found::Alive(_)) | Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)),
+                UnknownAttempts::Adopt,
+            ) => {
+                mark!("an unknown attempt is alive, or not found yet");
                 return self.adopt(attempt);
             }
             (Ok(_), _) => {
                 mark!("an unknown attempt is over");
                 self.host.retire(attempt);
-            }
-            (Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)), UnknownAttempts::Adopt) => {
-                mark!("an unknown attempt is not found yet");
-                return self.adopt(attempt);
             }
             (Err(error), _) => {
                 mark!("an unknown attempt is not found");
