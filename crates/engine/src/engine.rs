@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use miserly_api::model::{OverdueCause, Problem, ProblemCode};
 use miserly_core::{System, Time, Violation, WakeUps};
 
+use crate::attempt::planned_windows::SentWindows;
+use crate::attempt::waiting_shims::WaitingShims;
 use crate::attempt::late_start::has_late_end;
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
@@ -57,6 +59,8 @@ pub enum Input {
     CapacityLost(Attempt, String),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
+    /// The shim of an attempt began its window by itself, and was told too late not to.
+    Began(crate::BegunWindow),
     /// The machine slept until now.
     Slept,
     /// The machine, or the session of the daemon, shuts down.
@@ -89,7 +93,8 @@ pub enum EngineError {
 /// | `submission::submit` | submit |
 /// | `attempt::end` | end attempts |
 /// | `attempt::late_start` | begin windows late, with their jobs |
-/// | `attempt::planned_windows` | plan the windows of opportunistic jobs |
+/// | `attempt::planned_windows` | plan the windows that shims may begin by themselves |
+/// | `attempt::waiting_shims` | launch shims that wait for windows, withdraw them |
 /// | `attempt::adoption` | adopt attempts without a record, report jobs that cannot be read |
 /// | `dependency::conditions` | end jobs that wait for another end of a job |
 /// | `dependency::release` | submit jobs that waited for other jobs or for an instant |
@@ -136,6 +141,9 @@ pub struct Engine<L, J> {
     /// The durable state, for readers.
     pub(crate) snapshots: Snapshots,
     pub(crate) start_observer: Option<StartObserver>,
+    /// The planned windows that shims have.
+    pub(crate) windows: SentWindows,
+    pub(crate) shims: WaitingShims,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -161,6 +169,7 @@ impl Inputs {
                 Input::EpilogFailed(attempt, why) => sorted.facts.epilogs.push((attempt, why)),
                 Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
                 Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
+                Input::Began(begun) => sorted.facts.begun.push(begun),
                 Input::Slept => sorted.away = true,
                 Input::ShuttingDown => sorted.shuts_down = true,
                 Input::Online(cpus) => sorted.facts.online = Some(cpus),
@@ -225,19 +234,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
+        let Facts { launches, ends, used, epilogs, begun, overdue, losses, online } = inputs.facts.clone();
         self.settle_left_out(now)?;
         // After a failed commit no action followed what was due.
         let was_away = inputs.away
             || self.has_stalled(now)
             || has_late_end(now, &ends)
+            || !begun.is_empty()
             || self.has_late_launch(&launches);
         if was_away {
-            let begun = self.windows_begun(now, &ends);
+            let begun = self.windows_begun(now, &ends, begun);
             let absence = Absence { ended: ends, launched: launches, used, epilogs, begun: begun.clone() };
             self.apply_absence(now, absence)?;
             self.adopt_begun(&begun);
         } else {
+            self.begin_all_waiting(launches.iter().map(|(attempt, _)| *attempt));
             self.judge_launches(now, &launches);
             self.record_usage(&used);
             self.record_epilogs(epilogs);
@@ -322,6 +333,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let batch = std::mem::take(&mut self.batch);
         let jobs_changed = batch.jobs_changed();
         for (attempt, action) in batch.actions {
+            self.windows.note(attempt, &action);
             self.launcher.act(attempt, action);
         }
         if jobs_changed {

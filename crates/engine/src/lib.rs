@@ -58,7 +58,8 @@ pub use cpus::topology::Topology;
 pub use daemon_info::{AccountNames, DaemonInfo};
 pub use engine::{Engine, EngineError, Input};
 pub use job::memory::{JobMemory, MemoryAmount};
-pub use job::record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
+pub use attempt::waiting_shims::WaitingShimLimits;
+pub use job::record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, WaitingShim};
 pub use job::unrecorded::Adoption;
 pub use job::usage::{Usage, UsageLog};
 pub use journal::{

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
 
+use crate::attempt::planned_windows::SentWindows;
+use crate::attempt::waiting_shims::WaitingShims;
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
@@ -72,6 +74,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             reads: VecDeque::new(),
             snapshots,
             start_observer: None,
+            windows: SentWindows::default(),
+            shims: WaitingShims::default(),
         };
         engine.load()?;
         engine.publish();
@@ -91,7 +95,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.move_gang_jobs();
         self.resend_state(now.ticks);
-        self.forget_planned_windows();
+        self.withdraw_again();
+        self.expect_windows();
         self.add_planned_windows();
         self.batch.has_setup = true;
         self.report_unreadable();
@@ -117,6 +122,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
     pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
+        let begun = absence.begun.iter().map(|begun| begun.attempt);
+        self.begin_all_waiting(absence.launched.iter().map(|(attempt, _)| *attempt).chain(begun));
         self.judge_launches(now, &absence.launched);
         // Not at the instants at which it was due: no action followed then.
         let at = self.values.next_instant(now.ticks);
@@ -284,7 +291,10 @@ impl StoredJobs {
         let mut jobs = StoredJobs::default();
         for row in journal.live_jobs()? {
             match Record::read(&row) {
-                Ok(record) => jobs.attempts.extend(record.attempt()),
+                Ok(record) => {
+                    jobs.attempts.extend(record.attempt());
+                    jobs.attempts.extend(record.waiting_attempt());
+                }
                 Err(_) => drop(jobs.unreadable.insert(row.number)),
             }
         }

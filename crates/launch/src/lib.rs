@@ -78,7 +78,7 @@ pub use miserly_attempt::{
     CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, KillResult,
     LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage,
     ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError,
-    ReplyMessage, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError,
+    ReplyMessage, Predecessors, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError,
     StartFailure, StartRecord, StoredInstant,
 };
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};

@@ -17,7 +17,7 @@ use miserly_api::model::{
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Account, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, EngineError, Input, JournalError,
-    MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits,
+    MemoryJournal, Now, Queue, QueueTerms, RequestError, Requester, Setup, Topology, UserLimits, WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 
@@ -640,6 +640,7 @@ impl World {
             opportunistic: machine
                 .opportunistic
                 .then_some(OpportunisticConfig { lead: Span::from_ticks(2 * SECOND), machine: whole }),
+            waiting_shims: WaitingShimLimits::default(),
             keep_history: None,
             user_limits: UserLimits::default(),
             reservations: vec![],

@@ -86,7 +86,7 @@ impl<H: Host> Supervisor<H> {
         let recorded = if self.main.is_short {
             files.void_start(&self.attempt.lock)
         } else {
-            files.write_end(&pending_end.end, self.daemon.is_some())
+            files.write_end(&pending_end.end, self.daemon.is_connected())
         };
         self.is_over = recorded.is_ok();
         if let Err(error) = recorded {

@@ -6,7 +6,7 @@ use miserly_api::model::{Problem, ProblemCode};
 use miserly_core::Time;
 
 use crate::job::unrecorded::UNKNOWN;
-use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher, Run};
+use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
@@ -23,9 +23,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             let record = self.jobs.get(attempt.job);
             // A suspended job is in its window, too.
-            let waits = |run: &Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
             let is_aside = self.unrecorded.aside.record(attempt.job).is_some();
-            if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
+            if is_aside || record.is_some_and(|record| !record.waits_in(*attempt)) {
                 continue;
             }
             let adoption = Adoption {

@@ -62,6 +62,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if self.end_aside(now, attempt, outcome) {
             return;
         }
+        if *outcome == AttemptOutcome::NeverRan && self.end_waiting(attempt) {
+            return;
+        }
+        self.begin_waiting(attempt);
         let (running, waiting) = (self.jobs.is_running(number), self.is_waiting(number));
         if self.jobs.contains(number) {
             self.release_adopted(attempt);

@@ -93,7 +93,7 @@ impl Record {
                 self.promise.lose(book, job, wall, PromiseChangeReason::Refused);
             }
             // It ran ahead of its window.
-            _ if self.attempts > self.never_ran => {
+            _ if self.runs() > 0 => {
                 let began = self.started.unwrap_or(Time::ZERO);
                 self.promise.start(book, job, wall, began, PromiseChangeReason::Away);
             }

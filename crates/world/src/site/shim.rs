@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
+use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Shim, Signal, StopScan};
 use miserly_attempt::{AttemptSpec, BootTime, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 
@@ -24,7 +24,7 @@ impl Machine {
         place.shim_pid.set(Some(self.new_pid()));
         let host = ShimHost { machine: Rc::clone(self), place: Rc::clone(place) };
         let folder = OpenFolder::new(self, place, User::Shim);
-        let begun = catch_unwind(AssertUnwindSafe(|| Supervisor::begin(Ok((host, folder)), Some(launcher))));
+        let begun = catch_unwind(AssertUnwindSafe(|| Shim::begin(Ok((host, folder)), Some(launcher))));
         let shim = match begun {
             Ok(begun) => begun.ok(),
             Err(payload) => {
@@ -45,7 +45,7 @@ impl Machine {
         if let Err(payload) = &stepped {
             self.shim_unwound(place, &**payload);
         }
-        if stepped.is_ok() && !shim.is_over() {
+        if stepped.is_ok() && shim.host().is_some() {
             place.shim.replace(Some(shim));
         } else {
             drop(shim);
