@@ -26,6 +26,8 @@ pub(crate) struct PendingBatch {
     pub(crate) actions: Vec<(Attempt, Action)>,
     /// Windows that began without a daemon, until the system has started their jobs.
     pub(crate) begun: BTreeMap<i64, BegunWindow>,
+    /// The jobs whose waiting shims began their windows by themselves.
+    pub(crate) shims_begun: BTreeSet<i64>,
     /// Jobs that started although their deadline had passed, until they are removed again.
     pub(crate) expired: Vec<i64>,
     /// The starts of jobs, for the observer.

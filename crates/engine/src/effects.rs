@@ -48,7 +48,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.starts.push(JobStart::of_window(record, now, at));
         record.started.get_or_insert(at);
         // A window that began without a daemon was in time, although the ledger is late.
-        let actual = begun.map_or(at, |end| at.min(end - record.limit()));
+        let actual = match record.started.filter(|_| self.batch.shims_begun.contains(&number)) {
+            Some(started) => at.min(started),
+            None => begun.map_or(at, |end| at.min(end - record.limit())),
+        };
         let wall = now.wall;
         record.promise.start(&mut self.values.promises, number, wall, actual, cause);
         self.begin_window(now, at, number);
@@ -115,6 +118,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let record = self.jobs.get(number);
         let attempt = record.and_then(|record| record.attempt().or(record.waiting_attempt()));
         let planned = attempt.and_then(|attempt| self.windows.get(attempt)).map(|window| window.cpus.clone());
+        let count = record.map_or(0, |record| record.submission.cpus);
+        let planned = planned.filter(|cpus| cpus.len() as u64 == count);
         match planned.filter(|cpus| self.cpus.take_all_of(cpus)) {
             Some(cpus) => cpus,
             None => self.allocate_cpus(number),

@@ -59,6 +59,8 @@ pub enum Input {
     CapacityLost(Attempt, String),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
+    /// The shim of an attempt holds this planned window from now on, or none.
+    Holds(Attempt, Option<crate::HeldWindow>),
     /// The shim of an attempt began its window by itself, and was told too late not to.
     Began(crate::BegunWindow),
     /// The machine slept until now.
@@ -152,6 +154,8 @@ struct Inputs {
     /// Whether nothing was done for a while: the machine slept, or the last commit failed.
     away: bool,
     shuts_down: bool,
+    /// The windows that shims hold now.
+    held: Vec<(Attempt, Option<crate::HeldWindow>)>,
     requests: VecDeque<(Caller, Box<DaemonRequest>, Box<dyn Requester>)>,
 }
 
@@ -160,7 +164,8 @@ impl Inputs {
     fn new(left: Option<Facts>, inputs: Vec<Input>) -> Inputs {
         let away = left.is_some();
         let facts = left.unwrap_or_default();
-        let mut sorted = Inputs { facts, away, shuts_down: false, requests: VecDeque::new() };
+        let (held, requests) = (vec![], VecDeque::new());
+        let mut sorted = Inputs { facts, away, shuts_down: false, held, requests };
         for input in inputs {
             match input {
                 Input::Launched(attempt, at) => sorted.facts.launches.push((attempt, at)),
@@ -169,6 +174,7 @@ impl Inputs {
                 Input::EpilogFailed(attempt, why) => sorted.facts.epilogs.push((attempt, why)),
                 Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
                 Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
+                Input::Holds(attempt, window) => sorted.held.push((attempt, window)),
                 Input::Began(begun) => sorted.facts.begun.push(begun),
                 Input::Slept => sorted.away = true,
                 Input::ShuttingDown => sorted.shuts_down = true,
@@ -197,6 +203,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// If the journal fails in any other way. What breaks a rule is set aside.
     pub fn process_batch(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), EngineError> {
         let mut inputs = Inputs::new(self.retry.begin(), inputs);
+        self.windows.hold(std::mem::take(&mut inputs.held));
         self.note_shutdown(now, inputs.shuts_down);
         while let Err(error) = self.apply_inputs(now, &mut inputs) {
             self.set_aside(now, error)?;
@@ -248,7 +255,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.apply_absence(now, absence)?;
             self.adopt_begun(&begun);
         } else {
-            self.begin_all_waiting(launches.iter().map(|(attempt, _)| *attempt));
+            self.begin_all_waiting(launches.iter().copied());
             self.judge_launches(now, &launches);
             self.record_usage(&used);
             self.record_epilogs(epilogs);

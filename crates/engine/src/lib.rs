@@ -50,7 +50,7 @@ pub use miserly_saved::{
 };
 
 pub use attempt::launcher::{
-    Absence, Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Launch, Launcher, PlannedWindow,
+    Absence, Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, HeldWindow, Launch, Launcher, PlannedWindow,
     SlotSchedule,
 };
 pub use attempt::start_observer::{JobStart, StartObserver};

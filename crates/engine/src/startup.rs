@@ -122,8 +122,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
     pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
-        let begun = absence.begun.iter().map(|begun| begun.attempt);
-        self.begin_all_waiting(absence.launched.iter().map(|(attempt, _)| *attempt).chain(begun));
+        self.begin_all_waiting(absence.launched.iter().copied());
+        self.begin_all_waiting(absence.begun.iter().map(|begun| (begun.attempt, now.ticks)));
         self.judge_launches(now, &absence.launched);
         // Not at the instants at which it was due: no action followed then.
         let at = self.values.next_instant(now.ticks);

@@ -211,6 +211,9 @@ impl<S: Site> Supervised<S> {
             Stage::FindingLater(reason, at) if at <= now => self.find(site, reason),
             Stage::Running(mut supervision) => {
                 supervision.exchange(site, now);
+                if let Some(held) = supervision.take_held(site.host()).filter(|_| self.is_known) {
+                    site.report(Input::Holds(self.attempt, held));
+                }
                 if let Some(begun) = supervision.take_begun().filter(|_| self.is_known) {
                     site.report(Input::Began(begun));
                 }

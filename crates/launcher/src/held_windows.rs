@@ -62,6 +62,11 @@ impl HeldWindows {
         self.is_unknown || self.all().any(|window| used.overlaps(window))
     }
 
+    /// Returns the window that the shim has by its last answer.
+    pub(crate) const fn known(&self) -> Option<&ReservedWindow> {
+        self.window.as_ref()
+    }
+
     /// Returns the window that the shim has if it obeys all commands.
     pub(crate) fn last(&self) -> Option<&ReservedWindow> {
         self.sent.last().map_or(self.window.as_ref(), |(_, window)| window.as_ref())

@@ -4,9 +4,9 @@
 use std::io;
 use std::time::Duration;
 
-use miserly_engine::{Action, Attempt, BegunWindow};
+use miserly_engine::{Action, Attempt, BegunWindow, HeldWindow};
 use miserly_launch::{
-    AttemptPhase, AttemptState, BootTime, CommandError, ReplyMessage, ShimCommand, ShimRefusal, ShimReply,
+    AttemptPhase, AttemptState, BootTime, CommandError, ReplyMessage, ReservedWindow, ShimCommand, ShimRefusal, ShimReply,
     StoredInstant,
 };
 
@@ -50,6 +50,8 @@ pub(crate) struct Supervision<S: Site> {
     pub(crate) held: HeldWindows,
     /// What the shim was told to do with the command.
     told: Told,
+    /// The window of the shim that was reported.
+    reported: Option<ReservedWindow>,
     /// The window that the shim has begun by itself.
     begun: Option<BegunWindow>,
 }
@@ -111,6 +113,7 @@ impl<S: Site> Supervision<S> {
             parking,
             held,
             told,
+            reported: None,
             begun: None,
         })
     }
@@ -199,6 +202,21 @@ impl<S: Site> Supervision<S> {
     /// Returns what the shim was told to do with the command.
     pub(crate) const fn told(&self) -> Told {
         self.told
+    }
+
+    /// Returns the window that the shim holds now, if that is news.
+    pub(crate) fn take_held(&mut self, host: &S::Host) -> Option<Option<HeldWindow>> {
+        let held = self.held.known();
+        if held == self.reported.as_ref() {
+            return None;
+        }
+        self.reported = held.cloned();
+        let clock = host.clock();
+        Some(held.map(|window| HeldWindow {
+            start: clock.ticks(window.start),
+            end: clock.ticks(window.end),
+            cpus: window.cpus.clone(),
+        }))
     }
 
     /// Returns the window that the shim has begun by itself, once.

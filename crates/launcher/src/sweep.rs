@@ -44,16 +44,18 @@ pub(crate) fn sweep<H: Host>(
     host: &H,
     supervisor: &impl Supervisor<H::Shim>,
     known: &[Attempt],
-    unreadable: &BTreeSet<i64>,
+    (unreadable, finished): (&BTreeSet<i64>, impl Fn(i64) -> bool),
     unknown: UnknownAttempts,
 ) -> io::Result<Vec<Adoption>> {
-    let sweep = Sweep { host, supervisor, unknown, until: host.clock().boot_now().after(LONGEST) };
+    let sweep = Sweep { host, supervisor, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         adopted.extend(if unreadable.contains(&attempt.job) {
             sweep.adopt(attempt)
         } else {
-            sweep.settle_unknown(attempt)
+            // A daemon died before it could end the attempt of a job that it had finished.
+            let unknown = if finished(attempt.job) { UnknownAttempts::End(Span::ZERO) } else { unknown };
+            sweep.settle_unknown(attempt, unknown)
         });
     }
     Ok(adopted)
@@ -62,15 +64,14 @@ pub(crate) fn sweep<H: Host>(
 struct Sweep<'a, H, S> {
     host: &'a H,
     supervisor: &'a S,
-    unknown: UnknownAttempts,
     /// The end of the time for replies.
     until: BootTime,
 }
 
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
-    fn settle_unknown(&self, attempt: Attempt) -> Option<Adoption> {
+    fn settle_unknown(&self, attempt: Attempt, unknown: UnknownAttempts) -> Option<Adoption> {
         let path = self.host.folder(attempt);
-        match (self.host.find(attempt, REPLY_TIMEOUT), self.unknown) {
+        match (self.host.find(attempt, REPLY_TIMEOUT), unknown) {
             (Ok(Found::Alive(shim)), UnknownAttempts::End(grace)) => {
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
                 self.supervisor.supervise(attempt, Begin::Unknown(shim, grace));

@@ -152,6 +152,17 @@ pub struct PlannedWindow {
     pub latest: Time,
 }
 
+/// A window that a shim may begin by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldWindow {
+    /// The start.
+    pub start: Time,
+    /// The end.
+    pub end: Time,
+    /// The processors, by number.
+    pub cpus: Vec<u32>,
+}
+
 /// Events of attempts while no daemon ran.
 #[derive(Clone, Debug, Default)]
 pub struct Absence {

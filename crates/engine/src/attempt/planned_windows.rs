@@ -6,15 +6,18 @@ use miserly_core::{Amendment, Change, Fault, Round, Span, Time};
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{
-    Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Engine, EngineError, Journal, Launcher, Now,
-    PlannedWindow, Record,
+    Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Engine, EngineError, HeldWindow, Journal,
+    Launcher, Now, PlannedWindow, Record,
 };
 
-/// The windows that were sent to shims, until they begin.
-///
-/// A daemon that starts knows none of them: the shims tell it.
+/// The windows of shims, until they begin.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SentWindows(BTreeMap<Attempt, PlannedWindow>);
+pub(crate) struct SentWindows {
+    /// Those that were sent last. A daemon that starts knows none of them.
+    sent: BTreeMap<Attempt, PlannedWindow>,
+    /// Those that the shims have, as far as they have told.
+    held: BTreeMap<Attempt, HeldWindow>,
+}
 
 impl SentWindows {
     /// Takes note of an action that is given to the launcher.
@@ -31,18 +34,31 @@ impl SentWindows {
             _ => return,
         };
         match window {
-            Some(window) => drop(self.0.insert(attempt, window)),
-            None => drop(self.0.remove(&attempt)),
+            Some(window) => drop(self.sent.insert(attempt, window)),
+            None => drop(self.sent.remove(&attempt)),
+        }
+        if matches!(action, Action::BeginWindow { .. } | Action::Forget) {
+            self.held.remove(&attempt);
+        }
+    }
+
+    /// Takes note of what shims hold.
+    pub(crate) fn hold(&mut self, held: Vec<(Attempt, Option<HeldWindow>)>) {
+        for (attempt, window) in held {
+            match window {
+                Some(window) => drop(self.held.insert(attempt, window)),
+                None => drop(self.held.remove(&attempt)),
+            }
         }
     }
 
     pub(crate) fn get(&self, attempt: Attempt) -> Option<&PlannedWindow> {
-        self.0.get(&attempt)
+        self.sent.get(&attempt)
     }
 
     /// Returns the processors of windows that begin before an instant, but for those of one attempt.
     pub(crate) fn cpus_before(&self, end: Time, attempt: Option<Attempt>) -> BTreeSet<u32> {
-        let others = self.0.iter().filter(|(of, window)| Some(**of) != attempt && window.start < end);
+        let others = self.sent.iter().filter(|(of, window)| Some(**of) != attempt && window.start < end);
         others.flat_map(|(_, window)| &window.cpus).copied().collect()
     }
 }
@@ -98,7 +114,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.plan_shims(&shims, waiting, &mut kept);
         let waits = |of: &Attempt| self.jobs.get(of.job).is_some_and(|record| record.waits_in(*of));
-        let lost = self.windows.0.keys().filter(|of| !kept.contains(of) && waits(of));
+        let lost = self.windows.sent.keys().filter(|of| !kept.contains(of) && waits(of));
         for attempt in lost.copied().collect::<Vec<_>>() {
             self.batch.act(attempt, Action::RevokeWindow);
         }
@@ -114,7 +130,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             after: vec![],
             latest: Time::MAX,
         };
-        self.windows.0 = attempts.flatten().map(|attempt| (attempt, any.clone())).collect();
+        self.windows.sent = attempts.flatten().map(|attempt| (attempt, any.clone())).collect();
     }
 
     /// Adds the planned window of an attempt with a shim to the batch, if it is another one than before.
@@ -178,8 +194,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         reported: Vec<BegunWindow>,
     ) -> Vec<BegunWindow> {
         let has_begun =
-            |window: &&PlannedWindow| window.start + BEGIN_DELAY <= now.ticks && now.ticks < window.end;
-        let due = self.windows.0.iter().filter(|(_, window)| has_begun(window));
+            |window: &&HeldWindow| window.start + BEGIN_DELAY <= now.ticks && now.ticks < window.end;
+        let due = self.windows.held.iter().filter(|(_, window)| has_begun(window));
         let due = due.map(|(attempt, window)| BegunWindow {
             attempt: *attempt,
             cpus: window.cpus.clone(),
@@ -192,7 +208,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             record.waits_in(begun.attempt).then_some(())
         };
         let lives = |begun: &BegunWindow| !ended.iter().any(|(one, _)| *one == begun.attempt);
-        begun.into_values().filter(|begun| waits(begun).is_some() && lives(begun)).collect()
+        let begun: Vec<BegunWindow> =
+            begun.into_values().filter(|begun| waits(begun).is_some() && lives(begun)).collect();
+        for BegunWindow { attempt, .. } in &begun {
+            if let Some(start) = self.windows.held.get(attempt).map(|window| window.start) {
+                self.begin_waiting(*attempt, start + BEGIN_DELAY);
+            }
+        }
+        begun
     }
 
     /// Applies windows that began without a daemon: each job keeps its processors, for the rest of its window.

@@ -254,14 +254,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Takes note that the command of a waiting shim has begun, since the shim began the window by itself: the attempt becomes
-    /// that of the job. Does nothing for any other attempt.
-    pub(crate) fn begin_waiting(&mut self, attempt: Attempt) {
+    /// that of the job, which has run since `at`. Does nothing for any other attempt.
+    pub(crate) fn begin_waiting(&mut self, attempt: Attempt, at: Time) {
         let number = attempt.job;
         let (waits, end) = (self.is_waiting(number) || self.jobs.is_running(number), self.window_end(number));
         let kill = self.kill(Ending::Displaced);
         let record = self.jobs.get_mut(number);
         let Some(record) = record.filter(|record| record.waiting_attempt() == Some(attempt)) else { return };
         record.waits = None;
+        record.started = Some(at);
+        self.batch.shims_begun.insert(number);
         self.batch.touch(number);
         match &mut record.run {
             // It was withdrawn, and the next attempt waits for its end. No command begins twice.
@@ -286,10 +288,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Takes note that commands of waiting shims have begun.
-    pub(crate) fn begin_all_waiting(&mut self, begun: impl IntoIterator<Item = Attempt>) {
-        for attempt in begun {
-            self.begin_waiting(attempt);
+    /// Takes note that commands of waiting shims have begun, each at an instant.
+    pub(crate) fn begin_all_waiting(&mut self, begun: impl IntoIterator<Item = (Attempt, Time)>) {
+        for (attempt, at) in begun {
+            self.begin_waiting(attempt, at);
         }
     }
 }
