@@ -101,8 +101,6 @@ impl<S: Site> Supervised<S> {
             Supervised { attempt, number, stage, deferred, backoff, planned_start, is_known: true };
         match begin {
             Begin::Launch(launch) => {
-                let start = launch.planned_window.as_ref().map(|window| window.start);
-                this.planned_start = start.map(|start| site.host().clock().boot_time(start));
                 this.stage = Stage::Queued(PendingLaunch {
                     launch,
                     is_repeated: false,
@@ -184,7 +182,8 @@ impl<S: Site> Supervised<S> {
     /// Gives a queued launch to a thread. Returns whether it was queued.
     pub(crate) fn launch(&mut self, site: &S) -> bool {
         match mem::replace(&mut self.stage, Stage::Launching) {
-            Stage::Queued(pending) => {
+            Stage::Queued(mut pending) => {
+                self.update_plan(site, &mut pending.launch);
                 site.launch(self.attempt, pending);
                 true
             }
@@ -193,6 +192,20 @@ impl<S: Site> Supervised<S> {
                 false
             }
         }
+    }
+
+    /// Puts the latest plan into a launch that has waited: a shim begins a window that is past at once.
+    fn update_plan(&mut self, site: &S, launch: &mut Launch) {
+        let plans =
+            |message: &mut AttemptMessage| matches!(message, AttemptMessage::Do(Action::PlanWindow(_)));
+        for message in self.deferred.extract_if(.., plans) {
+            if let AttemptMessage::Do(Action::PlanWindow(window)) = message {
+                mark!("a launch gets a later plan");
+                launch.planned_window = Some(window);
+            }
+        }
+        let start = launch.planned_window.as_ref().map(|window| window.start);
+        self.planned_start = start.map(|start| site.host().clock().boot_time(start));
     }
 
     /// Gives up a queued launch whose window has lost more than the grace period. The attempt counts
