@@ -190,7 +190,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Removes a job from its ledger and submits it again as a new job. Its record keeps the promises to it.
-    fn resubmit(
+    pub(crate) fn resubmit(
         &mut self,
         at: Time,
         attempt: Attempt,

@@ -1,9 +1,11 @@
 //! Starts that come later than they were recorded: a window begins with its job.
 
-use miserly_core::{Amendment, Change, Fault, Round, Span, Time, span_of_work};
+use miserly_api::model::PromiseChangeReason;
+use miserly_core::{Amendment, Change, Fault, Round, Span, State, Time, span_of_work};
 use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
+use crate::view::pools::{Window, held};
 use crate::{Action, Attempt, AttemptOutcome, Engine, Journal, Launcher, Now};
 
 /// The longest delay of a round that needs no record: a window begins and ends by so much later, within the cleanup time.
@@ -82,6 +84,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let end = self.window_end(number).map(|end| end + self.slack(number, missed));
             return self.launch_again(attempt, end);
         }
+        if !self.has_room(at, number) {
+            mark!("a lost start has no room in a later window");
+            let cause = PromiseChangeReason::Lost;
+            return self.resubmit(at, attempt, &AttemptOutcome::NeverRan, cause, round);
+        }
         let Some(end) = self.delay_window(now, at, number, round) else { return };
         if end <= at {
             mark!("a late window is over");
@@ -90,6 +97,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         mark!("a lost start begins a later window");
         round.amended.extend(self.lengthened(number, missed));
         self.launch_again(attempt, Some(end));
+    }
+
+    /// Returns whether the window of a running job fits from `at` on beside those of the other running ones.
+    ///
+    /// A reservation may have begun meanwhile, or begins within the window.
+    fn has_room(&self, at: Time, number: i64) -> bool {
+        let queue_of = |number| self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
+        let Some(queue) = queue_of(number).filter(|queue| queue.policy.needs().calendar) else { return true };
+        let window = |job| {
+            let record = self.jobs.get(job).filter(|record| *record.queue == *queue.name)?;
+            let State::Running { placement, .. } = &self.entry(job)?.state else { return None };
+            let begin = if job == number { at } else { record.started? };
+            let end = record.end_of_window(begin) + record.cleanup_time(self.setup.cleanup_time);
+            Some(Window { start: at, end, amount: placement.total() })
+        };
+        let windows: Vec<Window> = self.jobs.running().filter_map(window).collect();
+        let last = windows.iter().map(|window| window.end).max().unwrap_or(at);
+        let changes = queue.pool.changes_after(at).take_while(|change| *change < last);
+        let instants = [at].into_iter().chain(changes).collect();
+        held(instants, windows).iter().all(|(at, held)| held.fits_in(&queue.pool.at(*at)))
     }
 
     /// Records that the window of a job begins only at `at`, because the daemon was away. Returns the end of the window.
