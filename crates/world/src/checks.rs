@@ -2,7 +2,9 @@
 
 mod capacity;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,9 +12,11 @@ use miserly_api::model::{
     Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status, WaitReason,
 };
 use miserly_engine::{
-    Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedJobs, Engine, MemoryJournal, Snapshot,
+    Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedFilter, EndedJobs, Engine, JobRow,
+    JournalError, MemoryJournal, Snapshot,
 };
 
+use crate::journals::WorldJournal;
 use crate::site::NoLauncher;
 use crate::step::{Habit, Request, SECOND, Wish};
 use crate::world::{Checked, World};
@@ -79,6 +83,34 @@ pub(crate) struct Watch {
     asked: Option<Vec<i64>>,
     /// Whether the jobs were checked after the last step.
     was_checked: bool,
+    /// The rows of finished jobs, each with its view.
+    finished: BTreeMap<i64, (String, Rc<JobView>)>,
+}
+
+/// The finished jobs of a journal, without those whose rows are known.
+struct NewlyFinished<'a> {
+    journal: &'a WorldJournal,
+    known: BTreeMap<i64, (String, Rc<JobView>)>,
+    /// All rows.
+    rows: RefCell<Vec<JobRow>>,
+}
+
+impl EndedJobs for NewlyFinished<'_> {
+    fn job(&self, number: i64) -> Result<Option<JobRow>, JournalError> {
+        EndedJobs::job(self.journal, number)
+    }
+
+    fn ended_jobs(&self, filter: &EndedFilter) -> Result<Vec<JobRow>, JournalError> {
+        let rows = EndedJobs::ended_jobs(self.journal, filter)?;
+        let is_new = |row: &&JobRow| self.known.get(&row.number).is_none_or(|(body, _)| *body != row.body);
+        let news = rows.iter().filter(is_new).cloned().collect();
+        self.rows.replace(rows);
+        Ok(news)
+    }
+
+    fn ended_from(&self, from: i64, limit: u32) -> Result<Vec<JobRow>, JournalError> {
+        EndedJobs::ended_from(self.journal, from, limit)
+    }
 }
 
 /// The jobs that keep a world from its end.
@@ -235,12 +267,27 @@ impl World {
         answer.map_err(|problem| format!("{request:?} is refused: {}", problem.message))
     }
 
-    fn views(&self, snapshot: &Snapshot) -> Result<Vec<JobView>, String> {
+    /// Returns all jobs by number. A finished job whose row is the same is as it was.
+    fn views(&mut self, snapshot: &Snapshot) -> Result<Vec<Rc<JobView>>, String> {
         let list = DaemonRequest::Jobs(Filter { all: true, details: true, ..Filter::default() });
-        match self.answer(snapshot, &list, &self.journal)? {
-            DaemonReply::Jobs(jobs) => Ok(jobs),
-            other => Err(format!("a list is {other:?}")),
+        let known = std::mem::take(&mut self.watch.finished);
+        let news = NewlyFinished { journal: &self.journal, known, rows: RefCell::default() };
+        let jobs = match self.answer(snapshot, &list, &news)? {
+            DaemonReply::Jobs(jobs) => jobs,
+            other => return Err(format!("a list is {other:?}")),
+        };
+        let NewlyFinished { mut known, rows, .. } = news;
+        let mut views: BTreeMap<i64, Rc<JobView>> =
+            jobs.into_iter().map(|view| (view.number, Rc::new(view))).collect();
+        for row in rows.into_inner() {
+            let kept = known.remove(&row.number).filter(|(body, _)| *body == row.body);
+            let view = kept.map(|(_, view)| view).or_else(|| views.get(&row.number).cloned());
+            // A job that finished after the snapshot is not finished there.
+            let Some(view) = view.filter(|view| view.phase.ended().is_some()) else { continue };
+            views.entry(row.number).or_insert_with(|| Rc::clone(&view));
+            self.watch.finished.insert(row.number, (row.body, view));
         }
+        Ok(views.into_values().collect())
     }
 
     fn status(&self, snapshot: &Snapshot) -> Result<Status, String> {
@@ -292,7 +339,7 @@ impl World {
     }
 
     /// No accepted job is lost.
-    fn check_lost(&self, views: &[JobView]) -> Checked {
+    fn check_lost(&self, views: &[Rc<JobView>]) -> Checked {
         let shown: BTreeSet<i64> = views.iter().map(|view| view.number).collect();
         match self.watch.jobs.keys().find(|number| !shown.contains(number)) {
             Some(lost) => Err(format!("job {lost} was accepted and is gone")),
@@ -450,7 +497,8 @@ impl World {
         let loaded = Engine::open(setup, info, journal.clone(), NoLauncher, self.moment());
         let loaded = loaded.map_err(|error| format!("the stored state cannot be loaded: {error}"))?;
         let loaded = loaded.snapshots().latest();
-        let list = DaemonRequest::Jobs(Filter { all: true, details: true, ..Filter::default() });
+        // The rows of finished jobs are the same for both.
+        let list = DaemonRequest::Jobs(Filter { details: true, ..Filter::default() });
         let shown = self.answer(snapshot, &list, &self.journal);
         let stored = self.answer(&loaded, &list, &journal);
         let (Ok(DaemonReply::Jobs(shown)), Ok(DaemonReply::Jobs(stored))) = (shown, stored) else {
@@ -544,7 +592,7 @@ fn check_rules(status: &Status) -> Checked {
 }
 
 /// The numbers of promises are those of the jobs.
-fn check_sums(views: &[JobView], status: &Status) -> Checked {
+fn check_sums(views: &[Rc<JobView>], status: &Status) -> Checked {
     let count = |wanted| {
         views.iter().flat_map(|view| &view.judged).filter(|judged| judged.judgement == wanted).count() as u64
     };

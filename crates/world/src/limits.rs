@@ -1,6 +1,7 @@
 //! Limits of users, and reservations.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use miserly_api::model::{JobView, Status};
 use miserly_engine::{DaemonReply, DaemonRequest, Record, Snapshot};
@@ -62,10 +63,10 @@ impl World {
     pub(crate) fn check_reservations(
         &self,
         snapshot: &Snapshot,
-        jobs: &[JobView],
+        jobs: &[Rc<JobView>],
         status: &Status,
     ) -> Checked {
-        let of_reservation = |job: &&JobView| job.queue.starts_with('r');
+        let of_reservation = |job: &&Rc<JobView>| job.queue.starts_with('r');
         if let Some(job) = jobs.iter().filter(of_reservation).find(|job| job.uid != 0 && job.uid != USERS) {
             return Err(format!("job {} is in reservation {} of another user", job.number, job.queue));
         }
