@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use miserly_api::model::{self, OutputNames, Submission};
-use miserly_cgroup::online_cpus;
 use miserly_launch::{
     AttemptSpec, BootTime, EarlySignal, Interaction, MachineClock as _, OutputFile, ResourceLimits, RunMode,
 };
@@ -75,8 +74,8 @@ const ARRAY_PREFIXES: [&str; 2] = ["MISERLY_ARRAY_", "SLURM_ARRAY_"];
 pub(crate) struct InvalidRequest(String);
 
 impl LaunchRequest {
-    /// Checks the numbers of the request against this machine.
-    pub(crate) fn check(&self) -> Result<(), InvalidRequest> {
+    /// Checks the numbers of the request against a machine with these processors.
+    pub(crate) fn check(&self, online: &[u32]) -> Result<(), InvalidRequest> {
         let invalid = |text: String| Err(InvalidRequest(text));
         if !self.attempt.is_valid() || self.array.is_some_and(|(first, _)| first < 1) {
             return invalid(format!("there is no attempt {}.{}", self.attempt.job, self.attempt.nth));
@@ -88,10 +87,8 @@ impl LaunchRequest {
         if self.queue != self.configured_queue && !model::is_plain_name(&self.queue) {
             return invalid(format!("there is no queue {:?}", self.queue));
         }
-        // Not those that this process may use: the confinement of other programs is also its own.
-        let usable = online_cpus().map_err(|error| InvalidRequest(error.to_string()))?;
         let planned = self.mode.window().map_or(&[][..], |window| &window.cpus);
-        if let Some(cpu) = self.mode.cpus().iter().chain(planned).find(|cpu| !usable.contains(cpu)) {
+        if let Some(cpu) = self.mode.cpus().iter().chain(planned).find(|cpu| !online.contains(cpu)) {
             return invalid(format!("processor {cpu} is not one of this machine"));
         }
         if self.mode.window().is_some_and(|window| window.start > window.end) {
@@ -285,13 +282,13 @@ pub(crate) mod tests {
 
     #[track_caller]
     fn invalid(request: &LaunchRequest, says: &str) {
-        let problem = request.check().unwrap_err().to_string();
+        let problem = request.check(&usable_cpus().unwrap()).unwrap_err().to_string();
         assert!(problem.contains(says), "{problem}");
     }
 
     #[test]
     fn numbers_that_cannot_be_right_are_refused() {
-        request().check().unwrap();
+        request().check(&usable_cpus().unwrap()).unwrap();
         let attempt = |job, nth| LaunchRequest { attempt: AttemptId { job, nth }, ..request() };
         invalid(&attempt(0, 1), "no attempt 0.1");
         invalid(&attempt(-1, 1), "no attempt -1.1");

@@ -25,6 +25,8 @@ mod attempts;
 
 mod launch;
 
+mod checks;
+
 mod queue_programs;
 
 mod groups;
@@ -55,6 +57,7 @@ mod syscall_filter;
 
 pub use account::overflow_user;
 pub use attempts::{AttemptId, Attempts};
+pub use checks::LaunchChecks;
 pub use client::{Client, StartError, Started, start};
 pub use failure::{FindFailure, LaunchFailure, LaunchFailureKind, SealError};
 pub use groups::{GroupFacts, GroupPlace, GroupSettings, JobGroups};
@@ -65,3 +68,4 @@ pub use queue_programs::QueueRules;
 pub use seal::{Credential, Issue, Key, LIFETIME, SealProblem};
 pub use server::{identity, main};
 pub use service::{Handover, Service, hand_over};
+pub use used_seals::UsedSeals;

@@ -130,6 +130,11 @@ struct Placement<'a> {
 }
 
 impl Key {
+    /// Returns the key with these bytes.
+    pub const fn new(bytes: [u8; BYTES]) -> Key {
+        Key(bytes)
+    }
+
     /// Reads the key in a folder that only root can change, and creates it at the first time.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_api::model::Submission;
+use miserly_cgroup::online_cpus;
 use miserly_launch::{FoundAttempt, KillResult, Pam, Shim, shim};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SendFlags, SocketType, sockopt};
@@ -20,6 +21,7 @@ use rustix::thread::set_name;
 
 use crate::account::Accounts;
 use crate::channel::Channel;
+use crate::checks::LaunchChecks;
 use crate::failure::{LaunchFailure, LaunchFailureKind, SealError};
 use crate::launch::{LaunchRequest, until};
 use crate::message::{Numbered, Reply, Request, ResealRequest, Settings};
@@ -138,8 +140,7 @@ fn next(channel: &Channel) -> Option<(Numbered<Request>, Vec<OwnedFd>)> {
 /// The executor of one daemon.
 #[derive(Debug)]
 struct Server {
-    key: Key,
-    used: UsedSeals,
+    checks: LaunchChecks,
     accounts: Accounts,
     attempts: Attempts,
 }
@@ -163,7 +164,8 @@ fn begin(request: Request, mut fds: Vec<OwnedFd>) -> Result<(Server, Vec<String>
     let attempts =
         Attempts { folder: state.join(ATTEMPTS), shim: Program::from_file(shim), socket, groups, rules };
     attempts.sweep_groups().map_err(|error| error.to_string())?;
-    Ok((Server { key, used, accounts: Accounts { allow_root, daemon: uid, pam }, attempts }, warnings))
+    let checks = LaunchChecks { key, used };
+    Ok((Server { checks, accounts: Accounts { allow_root, daemon: uid, pam }, attempts }, warnings))
 }
 
 impl Server {
@@ -225,7 +227,7 @@ impl Server {
             }
         })?;
         let issue = Issue::new().map_err(|error| unavailable(&error))?;
-        let sealed = self.key.seal(uid, gid, &user.name, submission, issue);
+        let sealed = self.checks.key.seal(uid, gid, &user.name, submission, issue);
         let credential = sealed.map_err(|problem| SealError::Refused(problem.to_string()))?;
         serde_json::to_string(&credential).map_err(|error| unavailable(&error))
     }
@@ -236,29 +238,27 @@ impl Server {
         let refused = |problem: &dyn ToString| SealError::Refused(problem.to_string());
         let unavailable = |error: &dyn ToString| SealError::Unavailable(error.to_string());
         let now = wall_seconds();
-        if self.key.verified(Some(text), after, now).is_ok() {
+        if self.checks.key.verified(Some(text), after, now).is_ok() {
             return Ok(text.clone());
         }
         let Credential { uid, gid, user, issue, .. } =
-            self.key.verified(Some(text), before, now).map_err(|problem| refused(&problem))?;
+            self.checks.key.verified(Some(text), before, now).map_err(|problem| refused(&problem))?;
         let (peer, _) = peer(connection).map_err(|error| unavailable(&error))?;
         if peer != uid && peer != 0 {
             return Err(refused(&format!("only {user} and root change the queue or the memory of this job")));
         }
         // The same number: it is one job, before and after.
         let issue = issue.map_or_else(Issue::new, Ok).map_err(|error| unavailable(&error))?;
-        let sealed = self.key.seal(uid, gid, &user, after, issue).map_err(|problem| refused(&problem))?;
+        let sealed =
+            self.checks.key.seal(uid, gid, &user, after, issue).map_err(|problem| refused(&problem))?;
         serde_json::to_string(&sealed).map_err(|error| unavailable(&error))
     }
 
     /// Launches an attempt as the user of the submission.
     fn launch(&self, request: &LaunchRequest) -> Result<Shim, LaunchFailure> {
-        let refused = |problem: &dyn ToString| LaunchFailure::new(LaunchFailureKind::Final, problem);
-        request.check().map_err(|problem| refused(&problem))?;
-        let credential =
-            self.key.verified(request.credential.as_deref(), &request.submission, wall_seconds());
-        let credential = credential.map_err(|problem| refused(&problem))?;
-        request.check_placement().map_err(|problem| refused(&problem))?;
+        // Not those that this process may use: the confinement of other programs is also its own.
+        let online = online_cpus().map_err(|error| LaunchFailure::new(LaunchFailureKind::Final, &error))?;
+        let credential = self.checks.verified(request, &online, wall_seconds())?;
         let user = self.accounts.job_user(&credential).map_err(|problem| {
             let temporary = problem.is_temporary();
             let kind = if temporary { LaunchFailureKind::Temporary } else { LaunchFailureKind::Final };
@@ -266,20 +266,13 @@ impl Server {
         })?;
         let (name, uid, queue) = (user.name.clone(), user.uid, &request.queue);
         self.note_last_end(request.attempt);
-        let claim = |issue| self.used.claim(request.seal_use(issue), request.attempt);
-        let claimed = credential.issue.map(claim).transpose().map_err(|problem| refused(&problem))?;
         // A job of root's has the rights of its shim.
-        let launched = self.attempts.launch(request, Some(user).filter(|user| user.uid != 0));
-        match (claimed, launched.is_ok()) {
-            (Some(claimed), true) => {
-                if let Err(error) = self.used.keep(claimed) {
-                    log(&format_args!("the use of a credential cannot be written: {error}"));
-                }
-            }
-            (Some(claimed), false) => self.used.give_up(claimed),
-            (None, _) => {}
+        let user = Some(user).filter(|user| user.uid != 0);
+        let launch = || self.attempts.launch(request, user);
+        let (shim, kept) = self.checks.launch(request, &credential, launch)?;
+        if let Err(error) = kept {
+            log(&format_args!("the use of a credential cannot be written: {error}"));
         }
-        let shim = launched?;
         let AttemptId { job, nth } = request.attempt;
         log(&format_args!(
             "audit: job {job}, attempt {nth}: started for {name:?} ({uid}) in queue {queue:?}"
@@ -306,7 +299,7 @@ impl Server {
     /// Records how an attempt has ended, if it has. A daemon need not ask for that.
     fn note_end(&self, attempt: AttemptId) {
         if let Ok(Some(end)) = self.attempts.end(attempt)
-            && let Err(error) = self.used.note_end(attempt, &end)
+            && let Err(error) = self.checks.used.note_end(attempt, &end)
         {
             log(&format_args!("the end of job {} cannot be written: {error}", attempt.job));
         }

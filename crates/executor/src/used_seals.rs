@@ -74,13 +74,13 @@ pub(crate) struct Claimed {
     before: Option<Use>,
 }
 
-/// The jobs for which seals were used.
+/// The jobs for which seals were used. `W` is the file.
 #[derive(Debug)]
-pub(crate) struct UsedSeals(Mutex<Used>);
+pub struct UsedSeals<W = File>(Mutex<Used<W>>);
 
 #[derive(Debug)]
-struct Used {
-    file: File,
+struct Used<W> {
+    file: W,
     uses: BTreeMap<Place, Use>,
     places: BTreeMap<i64, Place>,
 }
@@ -91,19 +91,26 @@ impl UsedSeals {
     /// # Errors
     /// The file is not one of root's alone, or cannot be read or written.
     pub(crate) fn open(folder: impl AsFd, now: i64) -> io::Result<UsedSeals> {
-        let mut uses = read(&folder)?;
-        uses.retain(|_, seal| seal.issued.saturating_add(LIFETIME) >= now);
-        let mut text = String::new();
-        for (place, seal) in &uses {
-            line(&mut text, *place, *seal);
-        }
+        let uses = uses(&read(&folder)?, now);
+        let text = lines(&uses);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&folder, UNFINISHED, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         renameat(&folder, UNFINISHED, &folder, FILE)?;
+        Ok(UsedSeals::with(uses, file))
+    }
+}
+
+impl<W: Write> UsedSeals<W> {
+    /// Returns those in the text of a file, which goes on in `file`. `now` is in seconds since 1970.
+    pub fn resumed(text: &str, now: i64, file: W) -> UsedSeals<W> {
+        UsedSeals::with(uses(text, now), file)
+    }
+
+    fn with(uses: BTreeMap<Place, Use>, file: W) -> UsedSeals<W> {
         let places = uses.iter().map(|(place, seal)| (seal.job, *place)).collect();
-        Ok(UsedSeals(Mutex::new(Used { file, uses, places })))
+        UsedSeals(Mutex::new(Used { file, uses, places }))
     }
 
     /// Claims a seal for an attempt. Of two launches at the same time one has it.
@@ -148,8 +155,8 @@ impl UsedSeals {
     /// Records how an attempt has ended.
     ///
     /// # Errors
-    /// As [`UsedSeals::keep`].
-    pub(crate) fn note_end(&self, attempt: AttemptId, end: &AttemptEnd) -> io::Result<()> {
+    /// The file cannot be written.
+    pub fn note_end(&self, attempt: AttemptId, end: &AttemptEnd) -> io::Result<()> {
         let by_itself = matches!(end.exit, Exit::Code(_) | Exit::Signal { .. })
             && matches!(end.cause, None | Some(EndCause::Time));
         let mut used = self.lock();
@@ -162,13 +169,13 @@ impl UsedSeals {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Used> {
+    fn lock(&self) -> MutexGuard<'_, Used<W>> {
         // Each change is one insertion.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Used {
+impl<W: Write> Used<W> {
     fn set(&mut self, place: Place, seal: Use) -> io::Result<()> {
         self.uses.insert(place, seal);
         let mut text = String::new();
@@ -187,11 +194,29 @@ fn line(to: &mut String, (serial, index): Place, seal: Use) {
     );
 }
 
-/// Reads the file. The last line of a place counts, and an incomplete one at the end does not.
-fn read(folder: impl AsFd) -> io::Result<BTreeMap<Place, Use>> {
+/// Returns the uses in the text of a file, without expired seals.
+///
+/// The last line of a place counts, and an incomplete one at the end does not.
+fn uses(text: &str, now: i64) -> BTreeMap<Place, Use> {
+    let whole = text.rfind('\n').map_or("", |at| &text[..at]);
+    let mut uses: BTreeMap<Place, Use> = whole.lines().filter_map(parse).collect();
+    uses.retain(|_, seal| seal.issued.saturating_add(LIFETIME) >= now);
+    uses
+}
+
+fn lines(uses: &BTreeMap<Place, Use>) -> String {
+    let mut text = String::new();
+    for (place, seal) in uses {
+        line(&mut text, *place, *seal);
+    }
+    text
+}
+
+/// Reads the file.
+fn read(folder: impl AsFd) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file: OwnedFd = match openat(&folder, FILE, flags, Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(BTreeMap::new()),
+        Err(Errno::NOENT) => return Ok(String::new()),
         other => other?,
     };
     let found = fstat(&file)?;
@@ -201,8 +226,7 @@ fn read(folder: impl AsFd) -> io::Result<BTreeMap<Place, Use>> {
     }
     let mut text = String::new();
     File::from(file).read_to_string(&mut text)?;
-    let whole = text.rfind('\n').map_or("", |at| &text[..at]);
-    Ok(whole.lines().filter_map(parse).collect())
+    Ok(text)
 }
 
 fn parse(line: &str) -> Option<(Place, Use)> {

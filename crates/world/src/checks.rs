@@ -369,6 +369,12 @@ impl World {
                 return Err(format!("the command of job {job} ran {runs} times"));
             }
         }
+        for (job, why) in self.machine.refused() {
+            // A restored state may know of no end.
+            if self.watch.jobs.get(&job).is_some_and(|seen| !seen.restored) {
+                return Err(format!("the executor refuses job {job}: {why}"));
+            }
+        }
         for (job, blocked) in self.machine.repeated() {
             let Some(seen) = self.watch.jobs.get(&job).filter(|seen| !may(seen)) else { continue };
             // Less may be a window that was too short for a launch.

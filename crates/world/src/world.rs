@@ -643,7 +643,12 @@ impl World {
         }
         let (sender, reply) = channel();
         let requester = Box::new(Kept(sender, self.effects.clone()));
-        let input = Input::Request { caller: caller(user), request: Box::new(question), requester };
+        let mut caller = caller(user);
+        if let DaemonRequest::Submit(submission) = &question {
+            let name = caller.account.as_ref().map_or("root", |account| &account.name);
+            caller.credential = self.machine.seal(user, name, submission).map(Into::into);
+        }
+        let input = Input::Request { caller, request: Box::new(question), requester };
         Some((input, reply))
     }
 

@@ -28,6 +28,11 @@ impl AttemptOutcome {
         outcome
     }
 
+    /// Returns whether the command ended, or had its whole time limit.
+    fn is_by_itself(&self) -> bool {
+        matches!(self, AttemptOutcome::Ended { by: None | Some(KilledBy::Time), .. })
+    }
+
     fn how(&self) -> EndHow {
         match self {
             AttemptOutcome::Ended { by: None, .. } | AttemptOutcome::Failed { .. } => EndHow::Done,
@@ -69,9 +74,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.release_adopted(attempt);
         }
         let Some(record) = self.jobs.get_mut(number) else { return self.end_adopted(attempt) };
-        let Some(run) = record.run.as_ref().filter(|run| run.nth == attempt.nth) else {
+        let Some(run) = record.run.as_mut().filter(|run| run.nth == attempt.nth) else {
             return self.end_adopted(attempt);
         };
+        if outcome.is_by_itself() {
+            // It came before the end that was to make it run again. The executor starts it no more.
+            let again = |ending: &Ending| matches!(ending, Ending::Requeued | Ending::Displaced);
+            if run.ending.take_if(|ending| again(ending)).is_some() {
+                mark!("a requeued job has ended by itself");
+            }
+        }
         let ending = run.ending;
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
         let again = record.cause_of_another_run(outcome);

@@ -15,11 +15,12 @@ use miserly_attempt::{
 };
 use miserly_core::draw;
 use miserly_engine::{Attempt, Usage};
-use miserly_executor::{AttemptId, FindFailure, LaunchFailure, LaunchRequest};
+use miserly_executor::{AttemptId, FindFailure, LaunchChecks, LaunchFailure, LaunchRequest};
 use miserly_launcher::{BootClock, CrashPoint, Found, Host, ShimHandle, Started};
 
 use super::disk::{OpenFolder, User, path};
 use super::programs::programs;
+use super::seals::{ONLINE, UsedFile};
 use super::wire::{End, Inbox};
 use super::{Machine, MachineClocks, Place, ticks};
 use crate::step::Habit;
@@ -32,18 +33,19 @@ const SPAWN: i64 = 1_500;
 pub(crate) struct Home {
     pub(super) machine: Rc<Machine>,
     clock: BootClock<MachineClocks>,
+    pub(super) checks: Rc<LaunchChecks<UsedFile>>,
 }
 
 impl Home {
     pub(crate) fn new(machine: &Rc<Machine>, clock: BootClock<MachineClocks>) -> Home {
-        Home { machine: Rc::clone(machine), clock }
+        Home { machine: Rc::clone(machine), clock, checks: Rc::new(machine.new_checks()) }
     }
 
     fn task(&self, attempt: Attempt) -> TaskHost {
         TaskHost { machine: Rc::clone(&self.machine), attempt, habit: Habit::default(), gpus: vec![] }
     }
 
-    fn open(&self, attempt: Attempt) -> Option<OpenFolder> {
+    pub(super) fn open(&self, attempt: Attempt) -> Option<OpenFolder> {
         self.task(attempt).opened()
     }
 
@@ -85,8 +87,7 @@ impl Host for Home {
     }
 
     fn online_cpus(&self) -> Option<Vec<u32>> {
-        // More than any configuration has.
-        Some((0..64).collect())
+        Some((0..ONLINE).collect())
     }
 
     fn folder(&self, attempt: Attempt) -> PathBuf {
@@ -108,7 +109,8 @@ impl Host for Home {
         let habit = self.machine.habit(attempt, tag);
         let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
         let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
-        let shim = launch(&mut task, &spec(request, programs))?;
+        let spec = spec(request.clone(), programs);
+        let shim = self.checked(&request, || Ok(launch(&mut task, &spec)?))?;
         Ok(self.shim(attempt, shim))
     }
 
@@ -132,6 +134,7 @@ impl Host for Home {
     }
 
     fn retire(&self, attempt: Attempt) {
+        self.note_end(attempt);
         if let Some(folder) = self.open(attempt) {
             retire(&folder);
         }
@@ -139,6 +142,7 @@ impl Host for Home {
     }
 
     fn remove(&self, attempt: Attempt) {
+        self.note_end(attempt);
         if let Some(folder) = self.open(attempt) {
             // It was there a moment ago.
             let _ = folder.remove_all();

@@ -24,6 +24,7 @@ mod later;
 
 mod programs;
 mod records;
+mod seals;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -49,6 +50,7 @@ use self::disk::Folder;
 use self::later::Later;
 use self::processes::Main;
 use self::programs::Runner;
+use self::seals::Seals;
 use self::shim::ShimHost;
 use self::wire::End;
 use crate::effects::{Effects, Killed};
@@ -95,6 +97,7 @@ pub(crate) struct Machine {
     later: Later,
     /// The programs that have begun, with whether they are epilogs.
     programs: RefCell<BTreeSet<(Attempt, bool)>>,
+    seals: Seals,
 }
 
 /// An attempt: its folder, its shim and its main process.
@@ -390,6 +393,7 @@ impl Machine {
 
     /// Takes the power away. No process is left. The disk keeps flushed content, and a part of the rest.
     pub(crate) fn lose_power(&self) {
+        self.lose_seals();
         // An end that is not on disk is unknown.
         self.blocked.take();
         self.shuts_down.set(false);
