@@ -28,7 +28,8 @@ pub(crate) struct ReservationArgs {
 pub(crate) enum ReservationCommand {
     /// Reserves resources for users or groups at some times, unless a promise would break; for operators
     ///
-    /// A reservation is a queue of its own: its users submit to it with --reservation NAME.
+    /// A reservation is a queue of its own: its users submit to it with --reservation NAME. With --give-to another queue has the
+    /// resources for a time.
     Add(Box<AddArgs>),
     /// Lists the reservations, by their next time
     List(AskArgs),
@@ -80,7 +81,7 @@ pub(crate) struct AddArgs {
         visible_alias = "user",
         value_name = "USERS",
         value_delimiter = ',',
-        required_unless_present = "groups"
+        required_unless_present_any = ["groups", "give_to"]
     )]
     pub(crate) users: Vec<String>,
 
@@ -91,6 +92,10 @@ pub(crate) struct AddArgs {
     /// The queue from whose pool the resources come [default: the first queue]
     #[arg(long, visible_short_alias = 'p', visible_alias = "partition", value_name = "QUEUE")]
     pub(crate) queue: Option<String>,
+
+    /// The queue whose pool has the resources at these times, in place of a queue of its own
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["users", "groups", "policy"])]
+    pub(crate) give_to: Option<String>,
 
     /// The policy of its jobs [default: conservative, which gives each job a promise]
     #[arg(long, value_name = "POLICY")]

@@ -25,6 +25,7 @@ fn add(args: &AddArgs) -> anyhow::Result<()> {
     let wanted = Reservation {
         name: args.name.clone(),
         queue: args.queue.clone(),
+        give_to: args.give_to.clone(),
         cpus: args.cpus,
         memory: args.memory,
         gpus: args.gpus,
@@ -106,13 +107,16 @@ fn made_text(one: &Reservation) -> String {
         }
         _ => String::new(),
     };
+    let how = match &one.give_to {
+        Some(_) => String::new(),
+        None => format!("its users submit with --reservation {}\n", plain(&one.name)),
+    };
     format!(
-        "reservation {}: {} of queue {} for {}, {times}\nits users submit with --reservation {}\n",
+        "reservation {}: {} of queue {} for {}, {times}\n{how}",
         plain(&one.name),
         resources(one),
         plain(one.queue.as_deref().unwrap_or_default()),
         users(one),
-        plain(&one.name)
     )
 }
 
@@ -126,7 +130,8 @@ fn resources(one: &Reservation) -> String {
 fn users(one: &Reservation) -> String {
     let users = one.users.iter().map(|user| plain(user));
     let groups = one.groups.iter().map(|group| format!("@{}", plain(group)));
-    users.chain(groups).collect::<Vec<_>>().join(",")
+    let queue = one.give_to.iter().map(|queue| format!("queue {}", plain(queue)));
+    users.chain(groups).chain(queue).collect::<Vec<_>>().join(",")
 }
 
 fn row(one: &Reservation, now: Timestamp) -> Vec<String> {

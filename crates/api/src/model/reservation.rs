@@ -22,6 +22,10 @@ pub struct Reservation {
     /// The GPUs.
     #[serde(default)]
     pub gpus: u64,
+    /// The queue whose pool has the resources at these times. There is no queue of this name then, and there are no users,
+    /// groups and policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_to: Option<String>,
     /// The users, by name or number. Operators may use it, too.
     #[serde(default)]
     pub users: Vec<String>,

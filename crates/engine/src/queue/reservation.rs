@@ -26,6 +26,9 @@ pub struct Reservation {
     pub(crate) name: String,
     /// The queue from whose pool the resources come.
     pub(crate) of: String,
+    /// The queue whose pool has them meanwhile; `None` for a queue of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) give_to: Option<String>,
     /// The resources.
     pub(crate) amount: Amounts,
     /// The times.
@@ -65,12 +68,21 @@ impl Reservation {
             );
             return Err(refused_field("queue", message));
         }
+        let give_to = written.give_to.as_ref();
+        let users = match give_to {
+            Some(to) => {
+                check_given(setup, of, to, written)?;
+                QueueUsers::default()
+            }
+            None => users(written)?,
+        };
         Ok(Reservation {
             name: written.name.clone(),
             of: of.name.clone(),
+            give_to: give_to.cloned(),
             amount: amounts(&amount(of, setup.granule(), written)?),
             times: times(now, &written.times)?,
-            users: users(written)?,
+            users,
             policy: policy(written.policy.as_deref().unwrap_or(POLICY))?,
             by,
         })
@@ -113,7 +125,7 @@ impl Reservation {
 impl Setup {
     /// Returns whether a queue is that of a reservation.
     pub(crate) fn is_reservation(&self, queue: &str) -> bool {
-        self.reservations.iter().any(|reservation| reservation.name == queue)
+        self.reservations.iter().any(|one| one.name == queue && one.give_to.is_none())
     }
 
     /// Returns the queue of the configuration whose rules apply to the jobs of a queue.
@@ -155,8 +167,13 @@ impl Setup {
             );
             return Err(refused(message));
         }
-        let mine = reservation.queue(of);
-        let mine = mine.ok_or_else(|| refused(format!("reservation {name}: this version cannot read it")))?;
+        let mine = match &reservation.give_to {
+            None => {
+                let mine = reservation.queue(of);
+                Some(mine.ok_or_else(|| refused(format!("reservation {name}: this version cannot read it")))?)
+            }
+            Some(_) => None,
+        };
         let amount = reservation.resources();
         for (from, to) in reservation.times() {
             let mut lack = None;
@@ -176,8 +193,49 @@ impl Setup {
             }
             of.pool = pool;
         }
-        self.queues.push(mine);
+        let Some(to) = &reservation.give_to else {
+            self.queues.extend(mine);
+            return Ok(());
+        };
+        let to = self.queues.iter_mut().find(|queue| queue.name == *to && queue.policy.needs().calendar);
+        let to = to.ok_or_else(|| {
+            refused(format!(
+                "reservation {name}: the queue that gets it is gone, or plans with a constant pool"
+            ))
+        })?;
+        for (from, until) in reservation.times() {
+            to.pool = to.pool.clone().changed_within(from, until, |there| there.plus(&amount));
+        }
         Ok(())
+    }
+}
+
+/// Checks that a queue can give resources to another one for a time.
+fn check_given(setup: &Setup, of: &Queue, to: &str, written: &model::Reservation) -> Result<(), Problem> {
+    if !written.users.is_empty() || !written.groups.is_empty() || written.policy.is_some() {
+        let message = "give_to: the users and the policy are those of the queue that gets the resources";
+        return Err(refused_field("give_to", message.into()));
+    }
+    let Some(queue) = setup.queue(to).filter(|queue| !setup.is_reservation(&queue.name)) else {
+        return Err(refused_field("give_to", format!("give_to: there is no queue {to:?}")));
+    };
+    if queue.name == of.name {
+        return Err(refused_field("give_to", format!("give_to: queue {to} has them already")));
+    }
+    if !queue.policy.needs().calendar {
+        let message = format!(
+            "the policy of queue {to}, {}, plans with a constant pool; `miserly policies` shows the others",
+            queue.policy
+        );
+        return Err(refused_field("give_to", message));
+    }
+    let own = setup.own_cpus();
+    match [&of.name, &queue.name].into_iter().find(|name| own.contains_key(*name)) {
+        Some(name) => {
+            let message = format!("give_to: queue {name} has processors of its own, by number");
+            Err(refused_field("give_to", message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -40,7 +40,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let all = [&self.setup.reservations[..], std::slice::from_ref(&reservation)].concat();
         let added = Setup::clone(&self.setup)
             .with_reservations(&all)
-            .and_then(|setup| self.check_promised(now, &setup, &reservation).map(|()| setup))
+            .and_then(|setup| self.check_promised(now, &setup, &reservation.of).map(|()| setup))
             .map_err(RequestError::from)
             .and_then(|setup| self.replace_setup(now, setup));
         match added {
@@ -70,6 +70,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.jobs.count_in(name)
             );
             return Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Conflict, message) }.into());
+        }
+        if let Some(queue) = &reservation.give_to {
+            let left: Vec<_> =
+                self.setup.reservations.iter().filter(|one| one.name != name).cloned().collect();
+            let setup = Setup::clone(&self.setup).with_reservations(&left)?;
+            self.check_promised(now, &setup, queue)?;
         }
         self.drop_reservations(now, |one| one.name == name)?;
         tracing::info!("operator {} removes reservation {name}", (self.info.users.0)(caller.uid));
@@ -122,10 +128,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Checks that running and promised jobs have their resources beside a reservation.
-    fn check_promised(&self, now: Now, setup: &Setup, reservation: &Reservation) -> Result<(), Problem> {
-        let (Some(queue), Some(ledger)) = (setup.queue(&reservation.of), self.ledger_called(&reservation.of))
-        else {
+    /// Checks that running and promised jobs of a queue have their resources in a new setup.
+    fn check_promised(&self, now: Now, setup: &Setup, queue: &str) -> Result<(), Problem> {
+        let (Some(queue), Some(ledger)) = (setup.queue(queue), self.ledger_called(queue)) else {
             return Ok(());
         };
         let Some((at, held)) = excess(now.ticks, ledger, &queue.pool) else { return Ok(()) };
@@ -182,12 +187,13 @@ impl Snapshot {
         model::Reservation {
             name: reservation.name.clone(),
             queue: Some(reservation.of.clone()),
+            give_to: reservation.give_to.clone(),
             cpus: amount.cpus_count().get(),
             memory: (memory > 0).then_some(memory.saturating_mul(1024)),
             gpus: amount.get(Kind::Gpus),
             users: reservation.users.users.iter().map(text).collect(),
             groups: reservation.users.groups.iter().map(text).collect(),
-            policy: Some(reservation.policy.clone()),
+            policy: reservation.give_to.is_none().then(|| reservation.policy.clone()),
             times: reservation.times().map(time).collect(),
             by: Some((self.info.users.0)(reservation.by)),
             jobs: self.queue_state(&reservation.name).map_or(0, |queue| queue.jobs),

@@ -44,6 +44,18 @@ fn a_restartable_job_that_is_lost_while_it_is_cancelled_is_cancelled() {
     assert!(matches!(phase, Phase::Killed { by: KilledBy::User, exit: None, .. }), "{phase:?}");
 }
 
+/// The executor starts no job again that ended by itself.
+#[test]
+fn a_job_that_ended_by_itself_before_its_requeue_ended_it_has_ended() {
+    let mut life = Life::new(1, 1);
+    let number = life.submit(1, job(1, 20));
+    life.ask(2, DaemonRequest::Requeue { job: number, move_promises: false }).unwrap();
+    life.end(3, number);
+    let view = life.job(3, number);
+    assert!(matches!(view.phase, Phase::Done { exit: Exit::Code(0), .. }), "{:?}", view.phase);
+    assert_eq!(view.attempts, 1);
+}
+
 #[test]
 fn a_job_that_was_resumed_goes_on_under_the_next_daemon() {
     let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);

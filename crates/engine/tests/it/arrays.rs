@@ -1,6 +1,6 @@
 //! Arrays: lists of indexes, and the limit of jobs that run at the same time.
 
-use miserly_api::model::{Array, Condition, Exit, IndexRange, Phase, Submission, WaitReason, When};
+use miserly_api::model::{Array, Condition, Exit, IndexRange, KilledBy, Phase, Submission, WaitReason, When};
 use miserly_engine::{Absence, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input};
 
 use super::life::{Life, job, seconds, wall};
@@ -87,7 +87,7 @@ fn a_requeued_job_keeps_its_place() {
     let mut life = Life::new(2, 2);
     let first = life.submit(1, limited(2, 1));
     life.ask(2, DaemonRequest::Requeue { job: first, move_promises: true }).unwrap();
-    let outcome = AttemptOutcome::Ended { at: seconds(3), exit: Exit::Signal(15), by: None };
+    let outcome = AttemptOutcome::Ended { at: seconds(3), exit: Exit::Signal(15), by: Some(KilledBy::User) };
     life.turn(3, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, outcome)]);
     assert_eq!(running(&mut life, 4, first..first + 3), [first]);
 }

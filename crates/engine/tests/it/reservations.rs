@@ -261,6 +261,48 @@ fn pools_that_take_turns_lose_nothing_while_all_processors_are_there() {
     assert_eq!((cpus(&mut life, 103), cpus(&mut life, 151)), (vec![8, 0], vec![2, 6]));
 }
 
+/// The day gives the night 4 processors for a time.
+fn gift(times: &[(i64, i64)]) -> Reservation {
+    let (queue, give_to) = (Some("day".to_owned()), Some("night".to_owned()));
+    Reservation { name: "gift".to_owned(), cpus: 4, queue, give_to, users: vec![], ..course(times) }
+}
+
+#[test]
+fn a_queue_gives_processors_to_another_one_for_a_time() {
+    let mut life = Life::new(8, 8);
+    let pool = |cpus: u64| Calendar::constant(Resources::cpus(cpus).with(Kind::Memory, 500));
+    life.setup.queues[0] = Queue { pool: pool(6), ..queue("day", "conservative") };
+    life.setup.queues.push(Queue { pool: pool(2), ..queue("night", "conservative") });
+    life.begin(1, &Absence::default());
+    let in_queue = |queue: &str, cpus, time| Submission {
+        queue: Some(queue.to_owned()),
+        memory: Some(4096),
+        ..job(cpus, time)
+    };
+    let refused = |life: &mut Life, wanted| reserve(life, 2, wanted).unwrap_err().message;
+    let to = |queue: &str| Reservation { give_to: Some(queue.to_owned()), ..gift(&[(100, 200)]) };
+    assert!(refused(&mut life, to("noon")).contains("no queue \"noon\""));
+    assert!(refused(&mut life, to("day")).contains("has them already"));
+    let with_users = Reservation { users: vec!["ada".to_owned()], ..gift(&[(100, 200)]) };
+    assert!(refused(&mut life, with_users).contains("users"));
+    let made = reserve(&mut life, 3, gift(&[(100, 200)])).unwrap();
+    assert_eq!((made.give_to.as_deref(), made.policy), (Some("night"), None));
+    let wide = life.submit(4, in_queue("night", 6, 50));
+    let day = life.submit(4, in_queue("day", 6, 99));
+    assert_eq!((start(&life.job(5, wide)), start(&life.job(5, day))), (100, 200));
+    // A job that is longer than the gift.
+    let long = life.ask(6, DaemonRequest::Submit(in_queue("night", 6, 120)));
+    assert!(long.is_err(), "{long:?}");
+    // The next daemon has it, too.
+    life.begin(7, &Absence::default());
+    let remove = || DaemonRequest::RemoveReservation("gift".to_owned());
+    assert!(life.ask(8, remove()).unwrap_err().message.contains("promised jobs of queue night need"));
+    life.end(101, wide);
+    life.ask(102, remove()).unwrap();
+    assert_eq!(reservations(&mut life, 103), []);
+    assert!(matches!(life.job(104, day).phase, Phase::Running(_)));
+}
+
 /// Reservations come and go among jobs, restarts and readings of the configuration.
 #[test]
 fn no_promise_breaks_and_no_processor_is_given_twice() {

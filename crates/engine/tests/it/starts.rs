@@ -1,6 +1,6 @@
 //! A start from every state: jobs that run again after an absence past their windows, and jobs that cannot be placed.
 
-use miserly_api::model::{Exit, LostBy, Phase, ProblemCode, Retry, Submission};
+use miserly_api::model::{Exit, KilledBy, LostBy, Phase, ProblemCode, Retry, Submission};
 use miserly_core::{
     Context, Culprit, Event, JobId, Ledger, Machine, Policy, Rule, StartReason, State, Time, Violation,
 };
@@ -30,7 +30,9 @@ impl Again {
         match self {
             Again::Failed => AttemptOutcome::Ended { at: seconds(2), exit: Exit::Code(3), by: None },
             Again::Lost => AttemptOutcome::Lost(LostBy::Shim),
-            Again::Requeued => AttemptOutcome::Ended { at: seconds(3), exit: Exit::Signal(15), by: None },
+            Again::Requeued => {
+                AttemptOutcome::Ended { at: seconds(3), exit: Exit::Signal(15), by: Some(KilledBy::User) }
+            }
         }
     }
 }

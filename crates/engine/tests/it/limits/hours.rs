@@ -52,7 +52,7 @@ fn each_attempt_that_ran_counts_and_requeue_heeds_the_limit() {
     let first = submit(&mut life, 10, ANN, job(4, 200)).unwrap();
     let requeue = || DaemonRequest::Requeue { job: first, move_promises: true };
     life.ask_as(user(ANN), 40, requeue()).unwrap();
-    let outcome = AttemptOutcome::Ended { at: seconds(41), exit: Exit::Signal(15), by: None };
+    let outcome = AttemptOutcome::Ended { at: seconds(41), exit: Exit::Signal(15), by: Some(KilledBy::User) };
     life.turn(41, vec![Input::AttemptEnded(Attempt { job: first, nth: 1 }, outcome)]);
     let limit = only_limit(&mut life, 42, ANN);
     assert!((limit.used * 3600.0 - 124.0).abs() < 0.001, "{limit:?}");
