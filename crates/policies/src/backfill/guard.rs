@@ -52,14 +52,24 @@ impl Persistent for FirstShadow {
     const VERSION: u32 = 1;
 
     fn encode(&self, words: &mut Vec<u64>) {
-        words.extend(self.0.map(|time| time.ticks().cast_unsigned()));
+        words.extend(word_of(self.0));
     }
 
     fn decode(_version: u32, words: &[u64]) -> Option<FirstShadow> {
-        match *words {
-            [] => Some(FirstShadow(None)),
-            [ticks] => Some(FirstShadow(Some(Time::from_ticks(ticks.cast_signed())))),
-            _ => None,
-        }
+        time_of(words).map(FirstShadow)
+    }
+}
+
+/// Returns the word of a time that may be unknown.
+pub(super) fn word_of(time: Option<Time>) -> Option<u64> {
+    time.map(|time| time.ticks().cast_unsigned())
+}
+
+/// Returns the time that [`word_of`] stored; `None` if the words are not one.
+pub(super) fn time_of(words: &[u64]) -> Option<Option<Time>> {
+    match *words {
+        [] => Some(None),
+        [ticks] => Some(Some(Time::from_ticks(ticks.cast_signed()))),
+        _ => None,
     }
 }

@@ -90,6 +90,9 @@ pub struct BackfillRules {
     /// The promised wait, in units of the wait that conservative backfilling would promise. With it, kept
     /// reservations may move later within the promise, and jobs start in the order of the queue.
     pub guarantee: Option<u32>,
+    /// The wait after which a job goes to the head of the queue, in units of the wait that it would be promised by
+    /// conservative backfilling if that scheduled all jobs. Reservations are then recomputed.
+    pub late_after: Option<u32>,
     /// The rules of predicted runtimes. `None`: jobs are planned by their estimates.
     pub predictions: Option<PredictionRules>,
 }
@@ -105,6 +108,7 @@ impl BackfillRules {
             hold_head: false,
             horizon: None,
             guarantee: None,
+            late_after: None,
             predictions: None,
         }
     }
