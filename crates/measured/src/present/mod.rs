@@ -112,7 +112,7 @@ fn claim(text: impl Into<String>, figures: &[(&str, Option<f64>)], holds: impl F
         format!("{name}: {}", value.map_or_else(|| "-".into(), |value| decimals(value, 3)))
     };
     let figures = figures.iter().map(shown).collect::<Vec<_>>().join("; ");
-    Claim { text: text.into(), verdict, figures }
+    Claim { text: text.into(), verdict, figures, ..Claim::default() }
 }
 
 /// Returns the claims of a section, if there are any.
