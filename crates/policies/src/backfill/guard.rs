@@ -56,7 +56,7 @@ impl Persistent for FirstShadow {
     }
 
     fn decode(_version: u32, words: &[u64]) -> Option<FirstShadow> {
-        time_of(words).map(FirstShadow)
+        decoded(words, FirstShadow)
     }
 }
 
@@ -65,11 +65,11 @@ pub(super) fn word_of(time: Option<Time>) -> Option<u64> {
     time.map(|time| time.ticks().cast_unsigned())
 }
 
-/// Returns the time that [`word_of`] stored; `None` if the words are not one.
-pub(super) fn time_of(words: &[u64]) -> Option<Option<Time>> {
+/// Returns the value whose time [`word_of`] stored; `None` if the words are not one.
+pub(super) fn decoded<T>(words: &[u64], value: fn(Option<Time>) -> T) -> Option<T> {
     match *words {
-        [] => Some(None),
-        [ticks] => Some(Some(Time::from_ticks(ticks.cast_signed()))),
+        [] => Some(value(None)),
+        [ticks] => Some(value(Some(Time::from_ticks(ticks.cast_signed())))),
         _ => None,
     }
 }

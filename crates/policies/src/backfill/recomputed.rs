@@ -7,7 +7,7 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
-use super::guard::{FirstShadow, HeadGuard, time_of, word_of};
+use super::guard::{FirstShadow, HeadGuard, decoded, word_of};
 use super::queue::{QueueWalk, WaitQueue};
 use super::reservations::Reservation;
 use super::rules::{BackfillRules, ReservationDepth};
@@ -394,10 +394,10 @@ impl<A: Availability> Recomputed<A> {
     /// Holds the jobs that are past their bounds at the head. Wakes the policy at the next bound.
     fn hold_late(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let Some(times) = self.rules.late_after else { return Ok(()) };
-        self.set_bounds(context, times)?;
+        Self::set_bounds(context, times)?;
         let now = context.now();
         let mut next = Time::MAX;
-        for Waiting { job, .. } in self.by_arrival(context) {
+        for Waiting { job, .. } in by_arrival(context) {
             let entry = context.ledger().entry(job);
             let (Bound(bound), HeldHead(is_held)) = (entry.policy_state.get(), entry.policy_state.get());
             match bound {
@@ -414,9 +414,9 @@ impl<A: Availability> Recomputed<A> {
 
     /// Gives each new job its bound: so many `times` the wait that conservative backfilling would promise, if it had
     /// scheduled all jobs so far. Its schedule counts processors, and jobs run in it as long as their estimates.
-    fn set_bounds(&mut self, context: &mut Context<'_>, times: u32) -> Result<(), Violation> {
+    fn set_bounds(context: &mut Context<'_>, times: u32) -> Result<(), Violation> {
         let (now, ledger) = (context.now(), context.ledger());
-        let mut new = self.by_arrival(context);
+        let mut new = by_arrival(context);
         new.retain(|job| ledger.entry(job.job).policy_state.get::<Bound>().0.is_none());
         if new.is_empty() {
             return Ok(());
@@ -432,15 +432,6 @@ impl<A: Availability> Recomputed<A> {
         }
         context.set_policy_state(&beside);
         Ok(())
-    }
-
-    /// Returns the waiting jobs in the order of arrival.
-    fn by_arrival(&self, context: &Context<'_>) -> Vec<Waiting> {
-        let ledger = context.ledger();
-        let mut waiting: Vec<Waiting> =
-            ledger.waiting().map(|job| Waiting::by_arrival(job, ledger.entry(job))).collect();
-        waiting.sort_unstable_by_key(|job| job.key);
-        waiting
     }
 
     /// Counts the jobs that passed each waiting job.
@@ -558,6 +549,15 @@ impl<A: Availability> Recomputed<A> {
     }
 }
 
+/// Returns the waiting jobs in the order of arrival.
+fn by_arrival(context: &Context<'_>) -> Vec<Waiting> {
+    let ledger = context.ledger();
+    let mut waiting: Vec<Waiting> =
+        ledger.waiting().map(|job| Waiting::by_arrival(job, ledger.entry(job))).collect();
+    waiting.sort_unstable_by_key(|job| job.key);
+    waiting
+}
+
 /// Returns the start that a job was promised, unless that promise was broken until further notice.
 fn promised_start(entry: &Entry) -> Option<Time> {
     entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
@@ -619,7 +619,7 @@ impl Persistent for Bound {
     }
 
     fn decode(_version: u32, words: &[u64]) -> Option<Bound> {
-        time_of(words).map(Bound)
+        decoded(words, Bound)
     }
 }
 

@@ -104,6 +104,6 @@ impl MonthCollector {
     /// Returns the hour of the week of a second of the log.
     fn hour(&self, second: u64) -> usize {
         let hour = self.clock.since_monday(second.cast_signed()).div_euclid(HOUR.cast_signed());
-        usize::try_from(hour.rem_euclid(HOURS_OF_WEEK as i64)).unwrap_or_default()
+        usize::try_from(hour.rem_euclid(7 * 24)).unwrap_or_default()
     }
 }

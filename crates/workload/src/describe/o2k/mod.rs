@@ -69,9 +69,10 @@ pub struct Demand {
 impl MonthStudy {
     /// Creates the study; `hours` are how often the month has each hour of the week.
     fn new(month: Month, hours: &[u32; HOURS_OF_WEEK], jobs: &[MonthJob]) -> MonthStudy {
-        let slot = |hour: usize| WeekSlot::at(hour as i64 * 3_600).index();
         let mut of_slot = [0; WeekSlot::COUNT];
-        hours.iter().enumerate().for_each(|(hour, times)| of_slot[slot(hour)] += times);
+        for (hour, times) in (0..).zip(hours) {
+            of_slot[WeekSlot::at(hour * 3_600).index()] += times;
+        }
         let arrivals =
             std::array::from_fn(|day| std::array::from_fn(|hour| rate(24 * day + hour, hours, jobs)));
         let overall = Demand::new(jobs, month);
