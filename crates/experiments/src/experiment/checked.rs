@@ -161,8 +161,8 @@ impl Experiment {
             block.record.groupings().map_err(|error| self.wrong(runs, format!("by: {error}")))?;
             block.policies.iter().try_for_each(|label| self.policy(label).map(drop))?;
             block.estimates.iter().try_for_each(|model| self.estimates(model).map(drop))?;
-            let mut named = block.traces.iter();
-            if let Some(name) = named.find(|name| self.positions_of(name.get_ref()).is_empty()) {
+            let mut of_block = block.traces.iter();
+            if let Some(name) = of_block.find(|name| self.positions_of(name.get_ref()).is_empty()) {
                 return Err(self.wrong(name, not_defined(name.get_ref())));
             }
         }
