@@ -77,7 +77,8 @@ fn header(rows: &[Vec<String>]) -> Vec<String> {
 
 /// Renders a table with long texts: no column is padded.
 fn unaligned(data: &TableData) -> String {
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ").replace("|  |", "| |"));
+    let cell = |cell: String| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
+    let line = |cells: Vec<String>| format!("|{}\n", cells.into_iter().map(cell).collect::<String>());
     let header = header(&data.header);
     let rule = format!("|{}\n", "---|".repeat(header.len()));
     let row = |row: &Vec<TableCell>| line(row.iter().map(|cell| cell.text.replace('|', "\\|")).collect());
