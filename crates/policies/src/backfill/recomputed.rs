@@ -391,25 +391,29 @@ impl<A: Availability> Recomputed<A> {
         decided
     }
 
-    /// Holds the jobs that are past their bounds at the head. Wakes the policy at the next bound.
+    /// Holds the jobs that are past their bounds at the head.
     fn hold_late(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let Some(times) = self.rules.late_after else { return Ok(()) };
         Self::set_bounds(context, times)?;
-        let now = context.now();
-        let mut next = Time::MAX;
         for Waiting { job, .. } in by_arrival(context) {
             let entry = context.ledger().entry(job);
             let (Bound(bound), HeldHead(is_held)) = (entry.policy_state.get(), entry.policy_state.get());
-            match bound {
-                Some(bound) if bound > now => next = next.min(bound),
-                Some(_) if !is_held => {
-                    self.hold_head((entry.admitted, job));
-                    context.set_job_state(job, &HeldHead(true))?;
-                }
-                _ => {}
+            if bound.is_some_and(|bound| bound <= context.now()) && !is_held {
+                self.hold_head((entry.admitted, job));
+                context.set_job_state(job, &HeldHead(true))?;
             }
         }
-        if next < Time::MAX { context.wake_at(next) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Requests a wake-up at the next bound of a job that still waits.
+    fn wake_at_bound(&self, context: &mut Context<'_>) -> Result<(), Violation> {
+        if self.rules.late_after.is_none() {
+            return Ok(());
+        }
+        let bound = |job: &Waiting| context.ledger().entry(job.job).policy_state.get::<Bound>().0;
+        let bounds = by_arrival(context).iter().filter_map(bound).filter(|at| *at > context.now()).min();
+        bounds.map_or(Ok(()), |at| context.wake_at(at))
     }
 
     /// Gives each new job its bound: so many `times` the wait that conservative backfilling would promise, if it had
@@ -543,6 +547,7 @@ impl<A: Availability> Recomputed<A> {
         self.plan.release_overdue(now);
         decided?;
         self.count_bypasses(context)?;
+        self.wake_at_bound(context)?;
         // Where capacity varies, a job may fit at a time that is the end of no job.
         let change = self.plan.next_change(now).filter(|_| !self.queue.is_empty());
         change.map_or(Ok(()), |at| context.wake_at(at))

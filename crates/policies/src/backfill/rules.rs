@@ -124,9 +124,11 @@ impl BackfillRules {
         self.predictions.is_some_and(|rules| rules.book != Book::Requested)
     }
 
-    /// Whether the head is promised its reserved start: only where no job can be inserted before the head.
+    /// Whether the head is promised its reserved start: only where no job can be inserted before the head, as late
+    /// jobs can.
     pub(super) fn promises_head(&self) -> bool {
-        matches!(self.depth, ReservationDepth::First(_)) && (self.hold_head || self.order.is_arrival())
+        let keeps_head = self.hold_head || self.order.is_arrival();
+        matches!(self.depth, ReservationDepth::First(_)) && keeps_head && self.late_after.is_none()
     }
 
     /// Whether a guard limits the delay of the head.
