@@ -18,9 +18,12 @@ impl Experiment {
     pub fn readings(&self) -> Vec<Reading<'_>> {
         let mut combined = vec![Reading::default()];
         let readings = || self.file.readings.iter().map(Spanned::get_ref);
-        let mut conventions: Vec<&str> = readings().map(|reading| reading.convention.as_str()).collect();
-        conventions.dedup();
-        for convention in conventions {
+        let mut conventions: Vec<&str> = Vec::new();
+        for convention in readings().map(|reading| reading.convention.as_str()) {
+            if conventions.contains(&convention) {
+                continue;
+            }
+            conventions.push(convention);
             let before = combined.clone();
             for reading in readings().filter(|reading| reading.convention == convention) {
                 combined.extend(before.iter().map(|other| other.with(reading)));
@@ -95,7 +98,7 @@ mod tests {
             format!("[[reading]]\nname = '{name}'\nconvention = '{convention}'\n")
         };
         let text =
-            ["title = 'three'\n".into(), reading("a", "one"), reading("b", "one"), reading("c", "two")];
+            ["title = 'three'\n".into(), reading("a", "one"), reading("c", "two"), reading("b", "one")];
         let experiment = Experiment::parse("three.toml", text.concat()).unwrap();
         let names: Vec<String> = experiment.readings().iter().map(Reading::name).collect();
         assert_eq!(names, ["main", "a", "b", "c", "a + c", "b + c"]);
