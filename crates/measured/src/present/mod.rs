@@ -115,6 +115,12 @@ fn claim(text: impl Into<String>, figures: &[(&str, Option<f64>)], holds: impl F
     Claim { text: text.into(), verdict, figures, ..Claim::default() }
 }
 
+/// Returns the claim as one of the paper's section 5.1. `why` is the reason if it is not found to hold.
+fn of_paper(claim: Claim, why: &str) -> Claim {
+    let why = if claim.verdict == ClaimVerdict::Holds { String::new() } else { why.to_owned() };
+    Claim { section: "§5.1".into(), why, ..claim }
+}
+
 /// Returns the claims of a section, if there are any.
 fn claims(claims: Vec<Claim>) -> Option<Block> {
     (!claims.is_empty()).then_some(Block::Claims(claims))
