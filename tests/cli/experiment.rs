@@ -757,7 +757,7 @@ let.double = { value = "metrics.wait.mean", machine = 128, load = 2 }
         run.stdout
     );
     let rows = lab.read("grid-results/results.csv");
-    let head = "runs,trace,policy,estimates,model,factor,machine,load,seed,key,written,";
+    let head = "runs,trace,policy,estimates,model,factor,machine,load,seed,reading,key,written,";
     assert!(
         rows.starts_with(&format!("{head}metrics.wait.mean,settings.procs,settings.scale_load\n")),
         "{rows}"
