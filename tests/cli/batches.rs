@@ -53,7 +53,7 @@ fn a_run_in_batches_ends_with_them() {
     lab.write("batches.toml", BATCHES);
     let run = lab.run("experiment run batches.toml");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("migration uses fewer slots. fewer "), "{}", run.stdout);
+    assert!(run.stdout.contains("| migration uses fewer slots | fewer "), "{}", run.stdout);
     assert!(run.stdout.contains(" ±"), "a single run has an interval by its batches: {}", run.stdout);
     let documents = documents(&lab, "batches-results");
     assert_eq!(documents.len(), 6);
@@ -77,7 +77,7 @@ fn several_seeds_are_compared_seed_by_seed() {
     lab.write("seeds.toml", text.replace("batches.rows", "metrics.wait.mean"));
     let run = lab.run("experiment run seeds.toml");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("migration uses fewer slots. fewer "), "{}", run.stdout);
+    assert!(run.stdout.contains("| migration uses fewer slots | fewer "), "{}", run.stdout);
 }
 
 #[track_caller]

@@ -78,6 +78,14 @@ fn same(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) {
     assert!(differ.is_empty(), "{differ:?}");
 }
 
+/// Returns the result of each claim or reading of one whose line starts so.
+fn results<'a>(page: &'a str, claim: &str) -> Vec<&'a str> {
+    const RESULTS: [&str; 4] = ["holds", "does not hold", "not decided", "cannot be tested"];
+    let lines =
+        page.lines().filter(|line| line.strip_prefix("| ").is_some_and(|line| line.starts_with(claim)));
+    lines.filter_map(|line| line.split('|').map(str::trim).find(|cell| RESULTS.contains(cell))).collect()
+}
+
 #[test]
 fn an_experiment_shows_its_tables_charts_and_claims() {
     let lab = Lab::new();
@@ -86,17 +94,10 @@ fn an_experiment_shows_its_tables_charts_and_claims() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     // Exact estimates draw nothing under BF, so one seed is enough there: 1 + 2 + 2 + 2.
     assert!(run.stderr.contains("small.toml: 7 runs made\n"), "{}", run.stderr);
-    for part in [
-        "# Small",
-        "## Waits",
-        "BF ours",
-        "| off by five |",
-        "±",
-        "- **holds**: estimates matter.",
-        "SHA-256",
-    ] {
+    for part in ["# Small", "## Waits", "BF ours", "| off by five |", "±", "SHA-256"] {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
     }
+    assert_eq!(results(&run.stdout, "estimates matter"), ["holds"], "{}", run.stdout);
     let files = tree(&lab.path("small-results"));
     for name in
         ["report.html", "report.md", "results.csv", "index.json", "charts/queue.svg", "charts/jobs.svg"]
@@ -106,7 +107,86 @@ fn an_experiment_shows_its_tables_charts_and_claims() {
     assert_eq!(files["report.md"], run.stdout.as_bytes());
     let rows = String::from_utf8(files["results.csv"].clone()).expect("text");
     assert_eq!(rows.lines().count(), 1 + 7, "{rows}");
-    assert!(rows.starts_with("runs,trace,policy,estimates,model,factor,machine,load,seed,key,"), "{rows}");
+    assert!(
+        rows.starts_with("runs,trace,policy,estimates,model,factor,machine,load,seed,reading,key,"),
+        "{rows}"
+    );
+}
+
+/// Readings of two conventions: an order of events, and another log in place of the first.
+const READINGS: &str = r#"
+[[trace]]
+name = "other"
+model = "feitelson96"
+jobs = 200
+
+[[reading]]
+name = "one at a time"
+convention = "event order"
+options = { event-order = "sequential" }
+
+[[reading]]
+name = "another log"
+convention = "log"
+traces = { made = "other" }
+
+[[claim]]
+text = "the log has 400 jobs"
+section = "§9"
+why = "It is the one that was made."
+holds = "n == 400"
+let.n = { value = "jobs.measured", policy = "BF", model = "exact" }
+
+[[claim]]
+text = "the log has 200 jobs"
+holds = "n == 200"
+let.n = { value = "jobs.measured", policy = "BF", model = "exact" }
+
+[[claim]]
+text = "users like it"
+why = "no user was asked"
+"#;
+
+#[test]
+fn readings_are_combined_and_tried_for_tables_and_claims() {
+    let lab = Lab::new();
+    lab.write("small.toml", [SMALL, READINGS].concat());
+    let run = lab.run("experiment run small.toml");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for (claim, expected) in [
+        // Only the readings that turn it.
+        ("the log has 400 jobs", ["holds", "does not hold", "does not hold"].as_slice()),
+        // All of them: each alone, and both.
+        ("the log has 200 jobs", &["does not hold", "does not hold", "holds", "holds"]),
+        ("users like it", &["cannot be tested"]),
+    ] {
+        assert_eq!(results(&run.stdout, claim), expected, "{claim}: {}", run.stdout);
+    }
+    for part in [
+        "| the log has 400 jobs | §9 | n 400.00 | holds | It is the one that was made. Holds in 1 of 3 other readings. |",
+        "| the log has 400 jobs | one at a time + another log | n 200.00 | does not hold |",
+        "Reading \"another log\": 0 of 3 cells within 5 % of the paper; the cell that moves most is ",
+        "Reading \"one at a time + another log\": ",
+    ] {
+        assert!(run.stdout.contains(part), "{part:?} is missing in\n{}", run.stdout);
+    }
+    // The log of the reading has no runs of its own.
+    assert!(!lab.read("small-results/results.csv").contains("\nall,other,"));
+    let twice = READINGS.replace("\"another log\"", "\"one at a time\"");
+    lab.write("twice.toml", [SMALL, &twice].concat());
+    let error = lab.run("experiment run twice.toml").stderr;
+    assert!(error.contains("reading \"one at a time\": the name is used twice"), "{error}");
+}
+
+#[test]
+fn a_log_of_another_machine_is_an_error() {
+    let lab = Lab::new();
+    let job = "1 0 0 10 1 -1 -1 1 60 -1 1 7 -1 1 -1 -1 -1 -1";
+    lab.write("KTH-SP2-1996-2.swf.gz", format!("; Computer: Cray T3D\n{job}\n"));
+    let run = lab.run("reproduce zotkin-2000 --only 3-shadow --traces .");
+    assert_eq!(run.code, Some(2), "{}", run.stdout);
+    let problem = "is another log than trace \"KTH\": its header has Computer: Cray T3D, without \"IBM SP2\"";
+    assert!(run.stderr.contains(problem), "{}", run.stderr);
 }
 
 /// Logs alone, without a run: one that a model makes, one that is not there.
@@ -163,10 +243,10 @@ fn tables_charts_and_claims_of_logs_need_no_runs() {
         "1 of 1 cells within 5 % of the paper",
         "charts/sizes.svg",
         "charts/runtimes.svg",
-        "- **holds**: the order is that of the model",
     ] {
         assert!(page.contains(part), "{part:?} is missing in\n{}", run.stdout);
     }
+    assert_eq!(results(&run.stdout, "the order is that of the model"), ["holds"], "{}", run.stdout);
     // A path to neither a number nor a word.
     lab.write("list.toml", LOGS.replace("log.run_lengths.all.jobs", "log.run_lengths.all.lengths"));
     let error = lab.run("experiment run list.toml").stderr;
@@ -182,10 +262,14 @@ fn without_its_logs_feitelsons_workload_is_told_of_the_model() {
     lab.write("workload.toml", WORKLOAD);
     let run = lab.run("experiment run workload.toml");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for claim in [
+        "Model: the order that is set comes out",
+        "model: powers of two are popular",
+        "model: the tenth of the parallel jobs that are largest run longer",
+    ] {
+        assert_eq!(results(&run.stdout, claim), ["holds"], "{claim}: {}", run.stdout);
+    }
     for part in [
-        "- **holds**: Model: the order that is set comes out",
-        "- **holds**: model: powers of two are popular",
-        "- **holds**: model: the tenth of the parallel jobs that are largest run longer",
         "charts/figure-7-sizes-in-the-model.svg",
         "charts/figure-7-repetitions-in-the-model.svg",
         "Not drawn, log missing: SDSC Paragon.",
@@ -318,7 +402,7 @@ fn an_optional_log_that_is_missing_is_said_and_passed_over() {
         "{}",
         run.stderr
     );
-    assert!(run.stdout.contains("- **not decided**: estimates matter. a: log missing"), "{}", run.stdout);
+    assert!(run.stdout.contains("| estimates matter | a: log missing | not decided |"), "{}", run.stdout);
     lab.write("small.toml", text.replace("optional = true\n", ""));
     let run = lab.run("experiment run small.toml");
     assert_eq!(run.code, Some(2));
@@ -461,7 +545,8 @@ fn a_paper_without_its_logs_says_which_and_goes_on() {
     let last = stdout.lines().last().unwrap_or_default();
     assert!(last.contains(" claims hold; ") && last.contains(" are not decided"), "{last}");
     assert!(stderr.contains("LLNL-T3D-1996-2.swf.gz (Parallel Workloads Archive"), "{stderr}");
-    assert!(stdout.contains("| BF R=1 ") && stdout.contains("**not decided**: KTH"), "{stdout}");
+    assert!(stdout.contains("| BF R=1 "), "{stdout}");
+    assert_eq!(results(&stdout, "KTH: sorting constrained"), ["not decided"], "{stdout}");
 }
 
 #[test]
@@ -627,7 +712,7 @@ fn the_example_of_the_docs_runs() {
     let run = lab.run("experiment run slowdown.toml");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.contains("## Mean bounded slowdown") && run.stdout.contains("**holds**"),
+        run.stdout.contains("## Mean bounded slowdown") && run.stdout.contains("| holds |"),
         "{}",
         run.stdout
     );
@@ -666,13 +751,13 @@ let.double = { value = "metrics.wait.mean", machine = 128, load = 2 }
     let run = lab.run("experiment run grid.toml");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stderr.contains("6 runs made") && run.stdout.contains("**holds**"),
+        run.stderr.contains("6 runs made") && run.stdout.contains("| holds |"),
         "{} {}",
         run.stderr,
         run.stdout
     );
     let rows = lab.read("grid-results/results.csv");
-    let head = "runs,trace,policy,estimates,model,factor,machine,load,seed,key,written,";
+    let head = "runs,trace,policy,estimates,model,factor,machine,load,seed,reading,key,written,";
     assert!(
         rows.starts_with(&format!("{head}metrics.wait.mean,settings.procs,settings.scale_load\n")),
         "{rows}"
@@ -705,7 +790,7 @@ fn a_claim_that_comes_to_no_number_is_not_decided() {
     for formula in ["(a - a) / (b - b)", "a / 0"] {
         lab.write("small.toml", SMALL.replace("a != b", formula));
         let run = lab.run("experiment run small.toml");
-        assert!(run.stdout.contains("- **not decided**: estimates matter."), "{}", run.stdout);
+        assert_eq!(results(&run.stdout, "estimates matter"), ["not decided"], "{}", run.stdout);
     }
 }
 

@@ -78,7 +78,7 @@ options = { machine = "one.toml", span = "any" }
     let rows = lab.read("machines-results/results.csv");
     let told = |row: &str| {
         let cells: Vec<&str> = row.split(',').collect();
-        [cells[0], cells[1], cells[6], cells[11], cells[12]].join(" ")
+        [cells[0], cells[1], cells[6], cells[12], cells[13]].join(" ")
     };
     let rows: Vec<String> = rows.lines().skip(1).map(told).collect();
     let expect = [

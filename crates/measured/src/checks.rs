@@ -104,6 +104,7 @@ impl Checks {
                 None => format!("{count} of {count}"),
                 Some(first) => format!("{} of {count}; first: {first}", count - failures.len() as u64),
             },
+            ..Claim::default()
         };
         self.made.iter().map(claim).collect()
     }

@@ -2,11 +2,14 @@
 
 use miserly_core::{EventOrder, Span, Time};
 
+use crate::late::Beside;
 use crate::order::arrival;
 use crate::plan::Reservation;
 use crate::predicted::Past;
 use crate::world::{Guard, World};
-use crate::{NaiveJob, NaivePolicy, NaivePrediction, conservative, easy, fcfs, selective, slurm, sorted};
+use crate::{
+    NaiveJob, NaivePolicy, NaivePrediction, conservative, easy, fcfs, late, selective, slurm, sorted,
+};
 
 /// A run of one policy over some jobs.
 pub(crate) struct Simulation<'a> {
@@ -19,6 +22,8 @@ pub(crate) struct Simulation<'a> {
     kept: Vec<Reservation>,
     /// The latest start of each job, by position, for the policy with deadlines.
     deadlines: Vec<Time>,
+    /// The schedule that gives jobs their bounds, for the policy that moves late jobs to the head.
+    beside: Beside,
     /// The job that EASY gave the last shadow time.
     held: Option<usize>,
     /// The wake-up that the policy requested in its last pass.
@@ -63,6 +68,7 @@ impl<'a> Simulation<'a> {
             future,
             kept: Vec::new(),
             deadlines: vec![Time::ZERO; jobs.len()],
+            beside: Beside::new(procs, jobs.len()),
             held: None,
             wake: None,
             prediction: None,
@@ -204,6 +210,9 @@ impl<'a> Simulation<'a> {
             NaivePolicy::Sorted { order, guarantee } => {
                 sorted::pass(&mut self.world, &mut self.kept, &mut self.deadlines, order, guarantee);
                 self.wake = conservative::wake(&self.world, &self.kept);
+            }
+            NaivePolicy::LateAtHead { order, guarantee } => {
+                self.wake = late::pass(&mut self.world, &mut self.beside, order, guarantee);
             }
             NaivePolicy::NoGuarantee { order } => {
                 conservative::pass_without_guarantees(&mut self.world, order);

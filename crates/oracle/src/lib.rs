@@ -42,6 +42,8 @@ mod selective;
 
 mod sorted;
 
+mod late;
+
 mod predicted;
 
 mod slurm;
@@ -245,6 +247,13 @@ pub enum NaivePolicy {
         /// The order of the queue.
         order: NaiveOrder,
         /// The factor of the deadline: a multiple of the interval to the first reservation.
+        guarantee: i64,
+    },
+    /// EASY in this order. A job past its bound goes to the head.
+    LateAtHead {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The factor of the bound: a multiple of the wait under conservative backfilling.
         guarantee: i64,
     },
 }

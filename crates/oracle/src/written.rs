@@ -35,7 +35,10 @@ impl NaivePolicy {
             }
             "sorted" => {
                 let guarantee = given.number("guarantee", 1)?;
-                Some(NaivePolicy::Sorted { order, guarantee })
+                Some(match given.word("late") {
+                    Some("head") => NaivePolicy::LateAtHead { order, guarantee },
+                    _ => NaivePolicy::Sorted { order, guarantee },
+                })
             }
             "slurm" => {
                 let cycles = given.cycles()?;
@@ -89,7 +92,11 @@ impl NaiveOnHosts {
             ("fcfs", ..) => return Some(NaiveOnHosts::Fcfs { order }),
             ("slurm", ..) => return Some(NaiveOnHosts::Slurm { order, cycles: given.cycles()? }),
             ("sorted", ..) => {
-                return Some(NaiveOnHosts::Sorted { order, guarantee: given.number("guarantee", 1)? });
+                let guarantee = given.number("guarantee", 1)?;
+                return Some(match given.word("late") {
+                    Some("head") => NaiveOnHosts::LateAtHead { order, guarantee },
+                    _ => NaiveOnHosts::Sorted { order, guarantee },
+                });
             }
             ("selective-backfill", ..) => {
                 return Some(NaiveOnHosts::Selective { order, threshold: given.threshold()? });

@@ -44,6 +44,8 @@ pub mod generate;
 
 mod interactive;
 
+mod put_back;
+
 pub use check::{CheckReport, check};
 pub use compression::Compression;
 pub use dates::LogDates;
@@ -52,5 +54,6 @@ pub use estimates::{Estimates, EstimatesError, Factor};
 pub use filter::{FieldFilter, FilterError};
 pub use interactive::{Interactive, InteractiveError};
 pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, ProcsField};
+pub use put_back::{PutBackError, Removed, put_back};
 pub use shake::{MOST_SHAKE, shaken};
 pub use trace::{Survey, Trace, TraceError};

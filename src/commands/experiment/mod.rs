@@ -13,7 +13,7 @@ use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
 use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
 use miserly_experiments::{Session, page, run_part, write_page};
-use miserly_report::page::{Block, ClaimVerdict, Page, Section, markdown};
+use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, markdown};
 use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
@@ -192,19 +192,29 @@ fn note_missing<'a>(name: &str, experiments: impl Iterator<Item = &'a Experiment
 /// Returns how many claims of a page hold, in words.
 pub(super) fn summary(page: &Page) -> String {
     let blocks = page.sections.iter().flat_map(|section| &section.blocks);
-    let claims: Vec<ClaimVerdict> = blocks
+    let claims: Vec<&Claim> = blocks
         .filter_map(|block| if let Block::Claims(claims) = block { Some(claims) } else { None })
         .flatten()
-        .map(|claim| claim.verdict)
         .collect();
-    let with = |verdict| claims.iter().filter(|claim| **claim == verdict).count();
-    format!(
+    let with = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let mut text = format!(
         "{} of {} claims hold; {} do not hold, {} are not decided",
         with(ClaimVerdict::Holds),
         claims.len(),
         with(ClaimVerdict::DoesNotHold),
         with(ClaimVerdict::Unknown)
-    )
+    );
+    if with(ClaimVerdict::Untestable) > 0 {
+        text.push_str(&format!(", {} cannot be tested", with(ClaimVerdict::Untestable)));
+    }
+    let turns = |claim: &&&Claim| {
+        let mut read = claim.readings.iter().map(|reading| reading.verdict);
+        claim.verdict == ClaimVerdict::DoesNotHold && read.any(|verdict| verdict == ClaimVerdict::Holds)
+    };
+    match claims.iter().filter(turns).count() {
+        0 => text,
+        turned => format!("{text}; {turned} of those that do not hold do so in another reading"),
+    }
 }
 
 /// Returns whether a name is that of the paper that is measured, or the start of it and of no other.

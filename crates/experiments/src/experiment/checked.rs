@@ -7,9 +7,9 @@ use miserly_policies::{PolicySpec, Registry};
 use miserly_workload::Estimates;
 use toml::Spanned;
 
-use super::axes::AXES;
+use super::axes::{AXES, MAIN};
 use super::error::ExperimentError;
-use super::file::{ChartFile, ClaimFile, File, Record, RunsFile, TableFile, TraceFile};
+use super::file::{ChartFile, ClaimFile, File, ReadingFile, Record, RunsFile, TableFile, TraceFile};
 use super::paths::{check_list, check_number, check_scalar};
 use super::store::Store;
 use crate::chart_request::ChartKind;
@@ -56,6 +56,7 @@ impl Experiment {
         experiment.file.traces = experiment.file.traces.iter().flat_map(each_seed).collect();
         experiment.check_policies()?;
         experiment.check_runs()?;
+        experiment.check_readings()?;
         experiment.check_selectors()?;
         experiment.check_shown()?;
         Ok(experiment)
@@ -88,12 +89,27 @@ impl Experiment {
             .map_err(|error: miserly_workload::EstimatesError| self.wrong(model, error.to_string()))
     }
 
-    /// Returns the positions of the logs of a block.
-    pub(super) fn traces_of(&self, block: &RunsFile) -> Vec<usize> {
-        let of_block =
-            |name: &String| block.traces.is_empty() || block.traces.iter().any(|at| at.get_ref() == name);
+    /// Returns the names of the logs of a block. Those that only readings use are in no block that does not name them.
+    pub(super) fn traces_of(&self, block: &RunsFile) -> Vec<&str> {
+        let of_reading = |name: &str| {
+            let mut readings =
+                self.file.readings.iter().flat_map(|reading| reading.get_ref().traces.values());
+            readings.any(|used| used.get_ref() == name)
+        };
+        let of_block = |name: &&str| match &block.traces[..] {
+            [] => !of_reading(name),
+            named => named.iter().any(|at| at.get_ref() == name),
+        };
+        let mut names: Vec<&str> =
+            self.file.traces.iter().map(|trace| trace.get_ref().name.as_str()).filter(of_block).collect();
+        names.dedup();
+        names
+    }
+
+    /// Returns the positions of the logs of that name, which are several if it is a model with several seeds.
+    pub(super) fn positions_of(&self, name: &str) -> Vec<usize> {
         let traces = self.file.traces.iter().enumerate();
-        traces.filter(|(_, trace)| of_block(&trace.get_ref().name)).map(|(at, _)| at).collect()
+        traces.filter(|(_, trace)| trace.get_ref().name == name).map(|(at, _)| at).collect()
     }
 
     /// Returns the seed of the runs of a log, if it is one of several seeds of its model.
@@ -114,12 +130,15 @@ impl Experiment {
                 return Err(self.wrong(trace, problem));
             }
             let of = trace.get_ref();
-            if !of.seeds.is_empty() && (of.model.is_none() || of.seed.is_some()) {
-                let problem = "seeds: only for a model, and not together with seed";
+            if !of.seeds.is_empty() && (of.model.is_none() && of.put_back.is_none() || of.seed.is_some()) {
+                let problem = "seeds: only for a model or jobs that are put back, and not together with seed";
                 return Err(self.wrong(trace, problem));
             }
             if of.seeds.iter().collect::<BTreeSet<_>>().len() < of.seeds.len() {
                 return Err(self.wrong(trace, "seeds: a seed is given twice"));
+            }
+            if of.file.is_none() && (of.prefer.is_some() || of.put_back.is_some() || !of.header.is_empty()) {
+                return Err(self.wrong(trace, "prefer, put-back and header are of a file; give file"));
             }
             of.options.run_options().map_err(|problem| self.wrong(trace, problem))?;
         }
@@ -142,14 +161,32 @@ impl Experiment {
             block.record.groupings().map_err(|error| self.wrong(runs, format!("by: {error}")))?;
             block.policies.iter().try_for_each(|label| self.policy(label).map(drop))?;
             block.estimates.iter().try_for_each(|model| self.estimates(model).map(drop))?;
+            let mut of_block = block.traces.iter();
+            if let Some(name) = of_block.find(|name| self.positions_of(name.get_ref()).is_empty()) {
+                return Err(self.wrong(name, not_defined(name.get_ref())));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_readings(&self) -> Result<(), ExperimentError> {
+        let mut names = BTreeSet::from([MAIN]);
+        for entry in &self.file.readings {
+            let ReadingFile { name, runs, options, traces, policies, estimates, .. } = entry.get_ref();
+            if !names.insert(name) {
+                return Err(self.wrong(entry, format!("reading {name:?}: the name is used twice")));
+            }
+            options.run_options().map_err(|problem| self.wrong(entry, problem))?;
+            policies.values().try_for_each(|label| self.policy(label).map(drop))?;
+            estimates.values().try_for_each(|model| self.estimates(model).map(drop))?;
+            if let Some(log) = traces.values().find(|log| self.positions_of(log.get_ref()).is_empty()) {
+                return Err(self.wrong(log, not_defined(log.get_ref())));
+            }
             let known = |name: &&Spanned<String>| {
-                self.file.traces.iter().any(|at| &at.get_ref().name == name.get_ref())
+                self.file.runs.iter().any(|block| &block.get_ref().name == name.get_ref())
             };
-            if let Some(name) = block.traces.iter().find(|name| !known(name)) {
-                return Err(self.wrong(
-                    name,
-                    format!("trace {:?} is not defined; add a [[trace]] entry", name.get_ref()),
-                ));
+            if let Some(block) = runs.iter().find(|name| !known(name)) {
+                return Err(self.wrong(block, format!("no runs have the name {:?}", block.get_ref())));
             }
         }
         Ok(())
@@ -259,6 +296,10 @@ fn each_seed(trace: &Spanned<TraceFile>) -> Vec<Spanned<TraceFile>> {
     of.seeds.iter().map(with).collect()
 }
 
+fn not_defined(trace: &str) -> String {
+    format!("trace {trace:?} is not defined; add a [[trace]] entry")
+}
+
 fn known_axes(select: &Selector) -> Result<(), String> {
     match select.axes().find(|axis| !AXES.contains(axis)) {
         None => Ok(()),
@@ -335,9 +376,12 @@ fn check_chart(chart: &ChartFile) -> Result<(), String> {
 
 fn check_claim(claim: &ClaimFile) -> Result<(), String> {
     let names: Vec<&str> = claim.figures.keys().map(String::as_str).collect();
-    let formulas = claim.show.iter().map(|show| &show.formula).chain([&claim.holds]);
+    let formulas = claim.show.iter().map(|show| &show.formula).chain(&claim.holds);
     for formula in formulas {
         Formula::parse(formula, &names).map_err(|error| error.to_string())?;
+    }
+    if claim.holds.is_none() && (claim.why.is_none() || !claim.figures.is_empty()) {
+        return Err("a claim without holds cannot be tested; give why, and no let".into());
     }
     claim.show.iter().try_for_each(|show| check_digits(show.digits))?;
     claim.figures.values().filter_map(|figure| figure.over.as_deref()).try_for_each(check_axis)

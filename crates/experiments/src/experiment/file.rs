@@ -31,6 +31,9 @@ pub struct File {
     /// The runs.
     #[serde(default)]
     pub runs: Vec<Spanned<RunsFile>>,
+    /// Other readings of what the paper leaves open.
+    #[serde(rename = "reading", default)]
+    pub readings: Vec<Spanned<ReadingFile>>,
     /// Tables, in the order in which they are shown.
     #[serde(rename = "table", default)]
     pub tables: Vec<Spanned<TableFile>>,
@@ -50,6 +53,13 @@ pub struct TraceFile {
     pub name: String,
     /// The file's name; it is looked for in the folder of logs, then beside the experiment file.
     pub file: Option<String>,
+    /// A file to take in its place if there is one, such as the log before it was cleaned.
+    pub prefer: Option<String>,
+    /// Texts that fields of the file's header contain, by the name of the field. Another log has others.
+    #[serde(default)]
+    pub header: BTreeMap<String, String>,
+    /// Jobs that are put back into the file. The log is then a reconstruction.
+    pub put_back: Option<PutBackFile>,
     /// A model of `workload generate`, in place of a file.
     pub model: Option<String>,
     /// The model's number of jobs.
@@ -77,6 +87,41 @@ pub struct TraceFile {
     /// Estimates whose runtimes are studied apart.
     #[serde(default, deserialize_with = "seconds::list")]
     pub study: Vec<u64>,
+}
+
+/// Jobs of a user that a log lacks, to be made like others of this user.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PutBackFile {
+    /// The user.
+    pub user: i64,
+    /// The first and the last number that the jobs may have.
+    pub jobs: [i64; 2],
+}
+
+/// A reading of what a paper leaves open: the same runs with other settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReadingFile {
+    /// Its name.
+    pub name: String,
+    /// The convention that it reads. Readings of different conventions are also combined.
+    pub convention: String,
+    /// The blocks of runs; all where none is named.
+    #[serde(default)]
+    pub runs: Vec<Spanned<String>>,
+    /// Options that win over those of the runs.
+    #[serde(default)]
+    pub options: Options,
+    /// Logs to use in place of others: the name in tables, and the log's name.
+    #[serde(default)]
+    pub traces: BTreeMap<String, Spanned<String>>,
+    /// Policies to use in place of others.
+    #[serde(default)]
+    pub policies: BTreeMap<String, Spanned<String>>,
+    /// Models of the estimates to use in place of others.
+    #[serde(default)]
+    pub estimates: BTreeMap<String, Spanned<String>>,
 }
 
 /// The options of a run, as `miserly simulate` has them.
@@ -293,11 +338,15 @@ impl ChartFile {
 pub struct ClaimFile {
     /// The claim, in words.
     pub text: String,
+    /// Where the paper has it.
+    pub section: Option<String>,
+    /// Why it does not hold or cannot be tested, or what it depends on.
+    pub why: Option<String>,
     /// Figures of runs, by name.
     #[serde(rename = "let", default)]
     pub figures: BTreeMap<String, FigureFile>,
-    /// The formula over these names: holds unless it is 0.
-    pub holds: String,
+    /// The formula over these names: holds unless it is 0. A claim without it cannot be tested.
+    pub holds: Option<String>,
     /// Further figures to show: a label, and a formula.
     #[serde(default)]
     pub show: Vec<ShowFile>,

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use miserly_run::Log;
-use miserly_workload::Trace;
 use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
+use miserly_workload::{Removed, Trace, put_back};
 
 use super::checked::Experiment;
 use super::error::ExperimentError;
-use super::file::TraceFile;
+use super::file::{PutBackFile, TraceFile};
 use super::folders::{find, looked_in};
 use super::machines::Machines;
 
@@ -50,7 +50,7 @@ impl Experiment {
     /// Returns the files of its optional logs that are in none of the folders, with their notes.
     pub fn missing_logs(&self, folders: &[PathBuf]) -> Vec<String> {
         let missing = |trace: &TraceFile| {
-            let file = trace.file.as_ref().filter(|file| find(file, folders).is_none())?;
+            let file = trace.file.as_ref().filter(|_| trace.found(folders).is_none())?;
             Some(trace.missing(file))
         };
         let traces = self.file.traces.iter().map(toml::Spanned::get_ref);
@@ -69,13 +69,42 @@ impl TraceFile {
     ) -> Result<Result<Log, String>, String> {
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
-            (Some(file), _) => match find(file, folders) {
-                Some(path) => Trace::open(&path).map_err(|error| error.to_string())?,
+            (Some(file), _) => match self.found(folders) {
+                Some(path) => self.read(Trace::open(&path).map_err(|error| error.to_string())?)?,
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
         };
-        Log::load(trace).map(Ok).map_err(|error| error.to_string())
+        let log = Log::load(trace).map_err(|error| error.to_string())?;
+        self.check_header(&log).map(|()| Ok(log))
+    }
+
+    /// Returns the file: the preferred one, if there is one.
+    fn found(&self, folders: &[PathBuf]) -> Option<PathBuf> {
+        [&self.prefer, &self.file].into_iter().flatten().find_map(|file| find(file, folders))
+    }
+
+    /// Returns the log of a file, with the jobs that are put back.
+    fn read(&self, trace: Trace) -> Result<Trace, String> {
+        let Some(PutBackFile { user, jobs: [first, last] }) = self.put_back else { return Ok(trace) };
+        let removed = Removed { user, jobs: first..=last };
+        put_back(&trace, &removed, self.seed.unwrap_or(1)).map_err(|error| error.to_string())
+    }
+
+    /// Checks that the header is that of the log, as far as it has the fields.
+    fn check_header(&self, log: &Log) -> Result<(), String> {
+        let has_other = |(field, text): &(&String, &String)| {
+            let value = log.survey.header.value(field)?;
+            (!value.contains(text.as_str())).then(|| format!("{field}: {value}, without {text:?}"))
+        };
+        match self.header.iter().find_map(|entry| has_other(&entry)) {
+            None => Ok(()),
+            Some(problem) => Err(format!(
+                "{} is another log than trace {:?}: its header has {problem}; put the right log there, or remove the file",
+                log.trace.name(),
+                self.name
+            )),
+        }
     }
 
     fn make(&self, model: &str, machines: &Machines) -> Result<Trace, String> {
@@ -124,6 +153,28 @@ mod tests {
         assert_ne!(sha("set = { repeat_after_end = true }").unwrap(), sha("").unwrap());
         let error = sha("set = { size-order = 2 }").unwrap_err();
         assert!(error.starts_with("feitelson96 has no parameter \"size-order\"; it has jobs, "), "{error}");
+    }
+
+    #[test]
+    fn another_log_under_the_name_is_noticed_by_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = "1 0 0 10 1 -1 -1 1 60 -1 1 7 -1 1 -1 -1 -1 -1";
+        let open = |header: &str| {
+            std::fs::write(folder.path().join("log.swf"), format!("{header}\n{job}\n")).unwrap();
+            let text = "name = 'KTH'\nfile = 'log.swf'\nheader = { Computer = 'SP2' }";
+            let file: TraceFile = toml::from_str(text).unwrap();
+            file.open(&[folder.path().to_owned()], &Machines::default()).map(|found| found.is_ok())
+        };
+        assert_eq!(open("; Computer: IBM SP2"), Ok(true));
+        // A log without the field may be the right one.
+        assert_eq!(open("; Version: 2.2"), Ok(true));
+        let error = open("; Computer: Intel Paragon").unwrap_err();
+        assert!(
+            error.contains(
+                "another log than trace \"KTH\": its header has Computer: Intel Paragon, without \"SP2\""
+            ),
+            "{error}"
+        );
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod paths;
 
 mod seconds;
 
+mod reading;
+
 mod plan;
 
 mod folders;
@@ -28,7 +30,7 @@ mod store;
 
 mod execute;
 
-pub use axes::{AXES, Axes};
+pub use axes::{AXES, Axes, MAIN, READING};
 pub use checked::Experiment;
 pub use error::ExperimentError;
 pub use execute::{Executed, Part, Watcher, execute, execute_part, open_jobs, open_parts};
@@ -36,4 +38,5 @@ pub use folders::looked_in;
 pub use logs::Logs;
 pub use machines::Machines;
 pub use plan::{Plan, PlannedRun};
+pub use reading::Reading;
 pub use store::{CLUSTER, Index, IndexedRun, IndexedTrace, Store};

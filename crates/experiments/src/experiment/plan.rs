@@ -13,6 +13,7 @@ use super::file::{Options, Record, RunsFile};
 use super::key::Determined;
 use super::logs::Logs;
 use super::machines::Machines;
+use super::reading::Reading;
 use miserly_run::{RunOptions, RunSetup};
 
 /// One run of an experiment.
@@ -42,8 +43,10 @@ impl Plan {
     /// If a log cannot be run with these options.
     pub fn new(experiment: &Experiment, logs: &Logs, machines: &Machines) -> Result<Plan, ExperimentError> {
         let mut runs = Vec::new();
-        for block in &experiment.file.runs {
-            plan_block(experiment, block, (logs, machines), &mut runs)?;
+        for reading in experiment.readings() {
+            for block in &experiment.file.runs {
+                plan_block(experiment, block, &reading, (logs, machines), &mut runs)?;
+            }
         }
         Ok(Plan { runs })
     }
@@ -58,38 +61,55 @@ impl Plan {
 fn plan_block(
     experiment: &Experiment,
     entry: &Spanned<RunsFile>,
+    reading: &Reading<'_>,
     found: (&Logs, &Machines),
     runs: &mut Vec<PlannedRun>,
 ) -> Result<(), ExperimentError> {
     let block = entry.get_ref();
-    for at in experiment.traces_of(block) {
+    let taken = reading.of(block);
+    let of_policies = block.policies.iter();
+    let labels = of_policies.flat_map(|label| block.estimates.iter().map(move |model| (label, model)));
+    for (trace, at) in logs_of(experiment, block, &taken) {
         for (machine, load) in machines_and_loads(block) {
-            for label in &block.policies {
-                let policy = experiment.policy(label)?;
-                for model in &block.estimates {
-                    let estimates = experiment.estimates(model)?;
-                    for seed in experiment
-                        .seed_of_model(at)
-                        .unwrap_or_else(|| seeds(block, shakes(experiment, block, at), &policy, estimates))
-                    {
-                        let label = label.get_ref();
-                        let request = RunRequest {
-                            entry,
-                            at,
-                            machine: machine.as_deref(),
-                            load,
-                            label,
-                            policy: &policy,
-                            estimates,
-                            seed,
-                        };
-                        runs.push(request.plan(experiment, found)?);
-                    }
+            for (label, model) in labels.clone() {
+                let policy = experiment.policy(taken.policy(label))?;
+                let estimates = experiment.estimates(taken.estimates(model))?;
+                let named = Named {
+                    reading: &reading.name(),
+                    trace,
+                    policy: label.get_ref(),
+                    estimates: experiment.estimates(model)?,
+                };
+                let drawn = || seeds(block, shakes(experiment, block, at), &policy, estimates);
+                for seed in experiment.seed_of_model(at).unwrap_or_else(drawn) {
+                    let machine = machine.as_deref();
+                    let request = RunRequest {
+                        entry,
+                        taken: &taken,
+                        named,
+                        at,
+                        machine,
+                        load,
+                        policy: &policy,
+                        estimates,
+                        seed,
+                    };
+                    runs.push(request.plan(experiment, found)?);
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Returns the logs of a block under a reading: the name in the block, and the position.
+fn logs_of<'a>(
+    experiment: &'a Experiment,
+    block: &RunsFile,
+    taken: &Reading<'_>,
+) -> impl Iterator<Item = (&'a str, usize)> {
+    let positions = |name| experiment.positions_of(taken.trace(name)).into_iter().map(move |at| (name, at));
+    experiment.traces_of(block).into_iter().flat_map(positions)
 }
 
 /// Returns every machine under every load; `None` stands for that of the options.
@@ -123,14 +143,25 @@ fn seeds(block: &RunsFile, shakes: bool, policy: &PolicySpec, estimates: Estimat
     seeds
 }
 
+/// The names by which tables and claims find a run. A reading changes the run, not these.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    reading: &'a str,
+    trace: &'a str,
+    policy: &'a str,
+    estimates: Estimates,
+}
+
 /// A run that a block requests.
 struct RunRequest<'a> {
     entry: &'a Spanned<RunsFile>,
+    /// The reading, as far as it changes the block.
+    taken: &'a Reading<'a>,
+    named: Named<'a>,
     /// The position of the log.
     at: usize,
     machine: Option<&'a str>,
     load: Option<f64>,
-    label: &'a str,
     policy: &'a PolicySpec,
     estimates: Estimates,
     seed: u64,
@@ -145,7 +176,7 @@ impl RunRequest<'_> {
         let trace = experiment.file.traces[self.at].get_ref();
         let record = self.entry.get_ref().record.clone();
         let mut run = PlannedRun {
-            axes: self.axes(&trace.name),
+            axes: self.axes(),
             policy: self.policy.clone(),
             setup: None,
             record,
@@ -175,7 +206,7 @@ impl RunRequest<'_> {
             machine: self.machine.map(str::to_owned).or_else(|| block.options.machine.clone()),
             ..block.options.clone()
         };
-        let mut written = of_block.over(of_log);
+        let mut written = self.taken.options(&of_block.over(of_log));
         written.scale_load = self.load.or(written.scale_load);
         let mut options = written.run_options()?;
         options.machine = written.machine(machines)?;
@@ -186,21 +217,22 @@ impl RunRequest<'_> {
         Ok(options)
     }
 
-    fn axes(&self, trace: &str) -> Axes {
+    fn axes(&self) -> Axes {
         let block = self.entry.get_ref();
         let load = self.load.or(block.options.scale_load).unwrap_or(1.0);
         let machine = self.machine.or(block.options.machine.as_deref()).unwrap_or("own");
-        let (model, factor) = (self.estimates.model().to_owned(), self.estimates.factor().to_string());
+        let Named { reading, trace, policy, estimates } = self.named;
         let values = [
             block.name.clone(),
             trace.to_owned(),
-            self.label.to_owned(),
-            self.estimates.to_string(),
-            model,
-            factor,
+            policy.to_owned(),
+            estimates.to_string(),
+            estimates.model().to_owned(),
+            estimates.factor().to_string(),
             machine.to_owned(),
             load.to_string(),
             self.seed.to_string(),
+            reading.to_owned(),
         ];
         AXES.iter().map(ToString::to_string).zip(values).collect()
     }

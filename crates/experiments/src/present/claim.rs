@@ -2,18 +2,73 @@
 
 use miserly_formula::Formula;
 use miserly_report::decimals;
-use miserly_report::page::{Claim, ClaimVerdict};
+use miserly_report::page::{Claim, ClaimVerdict, ReadClaim};
 use serde_json::Value;
 
 use crate::experiment::file::{ClaimFile, FigureFile, OfDifference, Take};
-use crate::present::lines::{Lookup, part};
+use crate::experiment::{Experiment, Reading};
+use crate::present::lines::{Lookup, OF_LOG, part};
 use crate::results::{Found, Results, differences};
 use crate::selector::Selector;
 
-/// Returns the claim with its verdict and the figures that decide it.
-pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, String> {
+/// Returns the claim with its verdict and the figures that decide it, also under the other readings of the experiment.
+pub(super) fn decide(experiment: &Experiment, claim: &ClaimFile, results: &Results) -> Result<Claim, String> {
+    let (verdict, figures) = verdict(claim, results)?;
+    let mut seen = vec![origins(claim, results)?];
+    let mut readings = Vec::new();
+    for reading in experiment.readings().iter().skip(1) {
+        let read = under(claim, reading);
+        let origins = origins(&read, results)?;
+        // A reading may change nothing of a claim, or lack its log.
+        if origins.iter().all(|origin| !origin.is_empty()) && !seen.contains(&origins) {
+            let (verdict, figures) = self::verdict(&read, results)?;
+            readings.push(ReadClaim { name: reading.name(), verdict, figures });
+            seen.push(origins);
+        }
+    }
+    let ClaimFile { text, section, why, .. } = claim.clone();
+    let (section, why) = (section.unwrap_or_default(), why.unwrap_or_default());
+    Ok(Claim { text, section, verdict, figures, why, readings })
+}
+
+/// Returns the claim on the runs of a reading.
+fn under(claim: &ClaimFile, reading: &Reading<'_>) -> ClaimFile {
+    let mut read = claim.clone();
+    for figure in read.figures.values_mut() {
+        let is_of_log = figure.value.starts_with(OF_LOG);
+        figure.select =
+            if is_of_log { reading.of_log(&figure.select) } else { reading.of_runs(&figure.select) };
+        figure.less = figure.less.as_ref().map(|less| reading.of_runs(less));
+    }
+    read
+}
+
+/// Returns the runs or the log of each figure: their keys. Of a missing log there are none.
+fn origins(claim: &ClaimFile, results: &Results) -> Result<Vec<Vec<String>>, String> {
+    let of_figure = |figure: &FigureFile| {
+        if figure.value.starts_with(OF_LOG) {
+            let name = figure.select.get("trace").unwrap_or_default();
+            return Ok(results.trace(name).map(|_| name.to_owned()).into_iter().collect());
+        }
+        let mut keys = match &figure.over {
+            Some(over) => {
+                results.along(&figure.select, over)?.iter().flat_map(|(_, found)| found.keys()).collect()
+            }
+            None => results.find(&figure.select)?.keys(),
+        };
+        keys.extend(
+            figure.less.as_ref().map(|less| results.find(less)).transpose()?.iter().flat_map(Found::keys),
+        );
+        Ok(keys)
+    };
+    claim.figures.values().map(of_figure).collect()
+}
+
+/// Returns the verdict on a claim, and the figures that decide it.
+fn verdict(claim: &ClaimFile, results: &Results) -> Result<(ClaimVerdict, String), String> {
     let names: Vec<&str> = claim.figures.keys().map(String::as_str).collect();
-    let holds = parse(&claim.holds, &names)?;
+    let Some(holds) = &claim.holds else { return Ok((ClaimVerdict::Untestable, String::new())) };
+    let holds = parse(holds, &names)?;
     let shows = claim.show.iter().map(|show| Ok((show, parse(&show.formula, &names)?)));
     let shows = shows.collect::<Result<Vec<_>, String>>()?;
     // All figures are looked up, so that a mistake in any of them is found without results.
@@ -27,7 +82,7 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
         }
     }
     if let Some(why) = unknown {
-        return Ok(undecided(claim, &why));
+        return Ok((ClaimVerdict::Unknown, why));
     }
     let verdict = match holds.eval(&values) {
         decided if !decided.is_finite() => ClaimVerdict::Unknown,
@@ -39,15 +94,11 @@ pub(super) fn decide(claim: &ClaimFile, results: &Results) -> Result<Claim, Stri
         .iter()
         .map(|(show, formula)| format!("{} {}", show.label, decimals(formula.eval(&values), show.digits)));
     let figures: Vec<String> = if shows.is_empty() { plain.collect() } else { derived.collect() };
-    Ok(Claim { text: claim.text.clone(), verdict, figures: figures.join("; ") })
+    Ok((verdict, figures.join("; ")))
 }
 
 fn parse(text: &str, names: &[&str]) -> Result<Formula, String> {
     Formula::parse(text, names).map_err(|error| error.to_string())
-}
-
-fn undecided(claim: &ClaimFile, why: &str) -> Claim {
-    Claim { text: claim.text.clone(), verdict: ClaimVerdict::Unknown, figures: why.to_owned() }
 }
 
 /// Returns a number in short, for a line of several.
@@ -62,7 +113,7 @@ const NO_INTERVAL: &str = "a single run without interval: successive batch means
 
 /// Returns the figure, or the reason for which there is none.
 fn value(figure: &FigureFile, results: &Results) -> Result<Result<f64, &'static str>, String> {
-    if figure.value.starts_with("log.") {
+    if figure.value.starts_with(OF_LOG) {
         return Ok(match part(results, &figure.select, &figure.value)? {
             None => Err(NO_LOG),
             Some(Value::Null) => Err(NOTHING),

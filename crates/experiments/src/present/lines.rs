@@ -4,6 +4,9 @@ use crate::results::{Figure, Found, Results, at, figure};
 use crate::selector::Selector;
 use serde_json::Value;
 
+/// The start of a path into the description of a log.
+pub(super) const OF_LOG: &str = "log.";
+
 /// A figure, or the reason for which there is none.
 #[derive(Clone, Copy)]
 pub(super) enum Lookup {
@@ -38,7 +41,7 @@ pub(super) fn part<'a>(
     select: &Selector,
     path: &str,
 ) -> Result<Option<&'a Value>, String> {
-    let (document, inner) = match path.strip_prefix("log.") {
+    let (document, inner) = match path.strip_prefix(OF_LOG) {
         Some(inner) => (log(results, select)?, inner.to_owned()),
         None => (first(results, select)?, in_run(path)),
     };

@@ -42,7 +42,7 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
     let file = &experiment.file;
     let mut placed: Vec<(usize, Section)> = Vec::new();
     for entry in &file.tables {
-        let blocks = of_entry(experiment, entry, |table| table::blocks(table, results))?;
+        let blocks = of_entry(experiment, entry, |table| table::blocks(experiment, table, results))?;
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     for entry in &file.charts {
@@ -51,7 +51,7 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
     }
     let mut claims = Vec::new();
     for entry in &file.claims {
-        claims.push(of_entry(experiment, entry, |claim| claim::decide(claim, results))?);
+        claims.push(of_entry(experiment, entry, |claim| claim::decide(experiment, claim, results))?);
     }
     if let Some(first) = file.claims.first() {
         let blocks = vec![Block::Claims(claims)];

@@ -7,33 +7,108 @@ use miserly_report::page::{Block, Emphasis, TableCell, TableData};
 use serde_json::Value;
 
 use crate::experiment::file::{Line, TableFile};
-use crate::present::lines::{Lookup, part};
+use crate::experiment::{Experiment, READING, Reading};
+use crate::present::lines::{Lookup, OF_LOG, part};
 use crate::results::{Figure, Results};
 use crate::selector::Selector;
 
 /// How far from the paper a cell may be to count as reproduced.
 const NEAR: f64 = 0.05;
 
-/// Returns the table, its note, and its distance from the paper.
-pub(super) fn blocks(table: &TableFile, results: &Results) -> Result<Vec<Block>, String> {
-    let mut compared = Compared::default();
-    let mut rows = Vec::new();
-    for (at, row) in table.rows.iter().enumerate() {
-        let mut cells = vec![TableCell::text(&row.label)];
-        for (column_at, column) in table.columns.iter().enumerate() {
-            let (ours, keys) = entry(table, row, column, results)?;
-            let paper = table.paper.get(at).and_then(|line| line.get(column_at)).copied();
-            cells.extend(cells_of(table, &ours, paper));
-            if let (Entry::Figure(ours), Some(paper)) = (ours, paper) {
-                let cell = format!("{}, {}", row.label, column.label);
-                compared.add(cell, keys, ours.mean / table.unit, paper);
+/// Returns the table, its note, its distance from the paper, and that under each other reading.
+pub(super) fn blocks(
+    experiment: &Experiment,
+    table: &TableFile,
+    results: &Results,
+) -> Result<Vec<Block>, String> {
+    let main = Cells::new(table, &Reading::default(), results)?;
+    let line = |(row, entries): (&Line, &Vec<Cell>)| {
+        let cells = entries.iter().flat_map(|cell| cells_of(table, &cell.ours, cell.paper));
+        std::iter::once(TableCell::text(&row.label)).chain(cells).collect()
+    };
+    let rows = table.rows.iter().zip(&main.0).map(line).collect();
+    let data = TableData { caption: None, header: header(table), rows };
+    let mut texts: Vec<String> =
+        table.note.clone().into_iter().chain(main.compared(table).summary()).collect();
+    let mut seen = vec![main.keys()];
+    // A table that compares readings shows them itself.
+    let lines = table.rows.iter().chain(&table.columns);
+    let compares = lines.map(|line| &line.select).any(|select| select.get(READING).is_some());
+    for reading in experiment.readings().iter().skip(1).filter(|_| !compares) {
+        let cells = Cells::new(table, reading, results)?;
+        if !seen.contains(&cells.keys()) && cells.has_figures_of(&main) {
+            seen.push(cells.keys());
+            texts.push(cells.against(&main, table, &reading.name()));
+        }
+    }
+    Ok([Block::Table(data)].into_iter().chain(texts.into_iter().map(Block::Text)).collect())
+}
+
+/// The cells of a table under a reading, row by row.
+struct Cells(Vec<Vec<Cell>>);
+
+struct Cell {
+    /// Its row and its column.
+    label: String,
+    ours: Entry,
+    paper: Option<f64>,
+    /// Its origin: the keys of its runs, or the log and the path.
+    keys: Vec<String>,
+}
+
+impl Cells {
+    fn new(table: &TableFile, reading: &Reading<'_>, results: &Results) -> Result<Cells, String> {
+        let cell = |row_at: usize, row: &Line, column_at: usize, column: &Line| {
+            let (ours, keys) = entry(table, (row, column), reading, results)?;
+            let paper = table.paper.get(row_at).and_then(|line| line.get(column_at)).copied();
+            Ok(Cell { label: format!("{}, {}", row.label, column.label), ours, paper, keys })
+        };
+        let line = |(row_at, row): (usize, &Line)| {
+            let columns = table.columns.iter().enumerate();
+            columns.map(|(column_at, column)| cell(row_at, row, column_at, column)).collect()
+        };
+        table.rows.iter().enumerate().map(line).collect::<Result<_, String>>().map(Cells)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Cell> {
+        self.0.iter().flatten()
+    }
+
+    fn keys(&self) -> Vec<Vec<String>> {
+        self.all().map(|cell| cell.keys.clone()).collect()
+    }
+
+    /// Returns whether no figure of `main` is missing here, as without the log of the reading.
+    fn has_figures_of(&self, main: &Cells) -> bool {
+        let is_figure = |cell: &Cell| matches!(cell.ours, Entry::Figure(_));
+        self.all().zip(main.all()).all(|(cell, main)| is_figure(cell) || !is_figure(main))
+    }
+
+    fn compared(&self, table: &TableFile) -> Compared {
+        let mut compared = Compared::default();
+        for cell in self.all() {
+            if let (Entry::Figure(ours), Some(paper)) = (&cell.ours, cell.paper) {
+                compared.add(&cell.label, &cell.keys, ours.mean / table.unit, paper);
             }
         }
-        rows.push(cells);
+        compared
     }
-    let data = TableData { caption: None, header: header(table), rows };
-    let texts = [table.note.clone(), compared.summary()];
-    Ok([Block::Table(data)].into_iter().chain(texts.into_iter().flatten().map(Block::Text)).collect())
+
+    /// Returns how far the cells are from the paper, and from those of the main reading.
+    fn against(&self, main: &Cells, table: &TableFile, name: &str) -> String {
+        let mut moves: Vec<(f64, &str)> = Vec::new();
+        for (cell, main) in self.all().zip(main.all()) {
+            if let (Entry::Figure(here), Entry::Figure(there)) = (&cell.ours, &main.ours) {
+                moves.push((off(here.mean, there.mean), &cell.label));
+            }
+        }
+        let finite = moves.into_iter().filter(|(off, _)| off.is_finite());
+        let farthest = finite.max_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()));
+        let moves = farthest
+            .map(|(off, label)| format!("the cell that moves most is {label} ({:+.1} %)", 100.0 * off));
+        let texts: Vec<String> = self.compared(table).count().into_iter().chain(moves).collect();
+        format!("Reading \"{name}\": {}.", texts.join("; "))
+    }
 }
 
 fn header(table: &TableFile) -> Vec<Vec<String>> {
@@ -82,18 +157,19 @@ fn with_width(table: &TableFile, ours: Figure) -> String {
 /// Returns the content of a cell and its origin: the keys of its runs, or the log and the path.
 fn entry(
     table: &TableFile,
-    row: &Line,
-    column: &Line,
+    (row, column): (&Line, &Line),
+    reading: &Reading<'_>,
     results: &Results,
 ) -> Result<(Entry, Vec<String>), String> {
     let select = table.common.and(&column.select).and(&row.select);
     let of_cell = |problem: String| format!("row {:?}, column {:?}: {problem}", row.label, column.label);
     let path = row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value);
-    if path.starts_with("log.") {
+    if path.starts_with(OF_LOG) {
+        let select = reading.of_log(&select);
         let entry = of_log(&select, path, results).map_err(of_cell)?;
         return Ok((entry, select.values().map(str::to_owned).chain([path.clone()]).collect()));
     }
-    let found = results.find(&select).map_err(of_cell)?;
+    let found = results.find(&reading.of_runs(&select)).map_err(of_cell)?;
     let figure = Lookup::new(&found, path).map_err(of_cell)?.figure();
     Ok((figure.map_or(Entry::Nothing, Entry::Figure), found.keys()))
 }
@@ -125,22 +201,25 @@ struct Compared {
 }
 
 impl Compared {
-    fn add(&mut self, cell: String, keys: Vec<String>, ours: f64, paper: f64) {
+    fn add(&mut self, cell: &str, keys: &[String], ours: f64, paper: f64) {
         let off = off(ours, paper);
-        if off.is_finite() && self.seen.insert((keys, paper.to_bits())) {
+        if off.is_finite() && self.seen.insert((keys.to_vec(), paper.to_bits())) {
             self.cells += 1;
             if off.abs() > NEAR {
-                self.missed.push((cell, off));
+                self.missed.push((cell.to_owned(), off));
             }
         }
     }
 
-    fn summary(&self) -> Option<String> {
-        if self.cells == 0 {
-            return None;
-        }
+    /// Returns how many cells are near, if there are any with figures of the paper.
+    fn count(&self) -> Option<String> {
         let near = self.cells - self.missed.len();
-        let mut text = format!("{near} of {} cells within {:.0} % of the paper.", self.cells, 100.0 * NEAR);
+        let text = || format!("{near} of {} cells within {:.0} % of the paper", self.cells, 100.0 * NEAR);
+        (self.cells > 0).then(text)
+    }
+
+    fn summary(&self) -> Option<String> {
+        let mut text = self.count()? + ".";
         if !self.missed.is_empty() {
             let missed = self.missed.iter().map(|(cell, off)| format!("{cell} ({:+.1} %)", 100.0 * off));
             text.push_str(&format!(" Other cells: {}.", missed.collect::<Vec<_>>().join("; ")));
@@ -157,11 +236,11 @@ mod tests {
     fn near_far_twice_and_not_at_all() {
         let mut compared = Compared::default();
         let keys = |key: &str| vec![key.to_owned()];
-        compared.add("near".into(), keys("a"), 104.9, 100.0);
-        compared.add("far".into(), keys("b"), 94.0, 100.0);
+        compared.add("near", &keys("a"), 104.9, 100.0);
+        compared.add("far", &keys("b"), 94.0, 100.0);
         // The same figures in another cell, and a paper without one.
-        compared.add("far again".into(), keys("b"), 94.0, 100.0);
-        compared.add("none".into(), keys("c"), 1.0, f64::NAN);
+        compared.add("far again", &keys("b"), 94.0, 100.0);
+        compared.add("none", &keys("c"), 1.0, f64::NAN);
         let text = compared.summary().unwrap();
         assert_eq!(text, "1 of 2 cells within 5 % of the paper. Other cells: far (-6.0 %).");
         assert_eq!(Compared::default().summary(), None);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use miserly_sim::student_t_95;
 use serde_json::Value;
 
-use crate::experiment::{ExperimentError, Index, IndexedRun, Store};
+use crate::experiment::{ExperimentError, Index, IndexedRun, MAIN, READING, Store};
 use crate::selector::Selector;
 
 pub(crate) use batches::differences;
@@ -62,7 +62,11 @@ impl Results {
     /// # Errors
     /// If a file is missing or damaged.
     pub fn read(store: &Store) -> Result<Results, ExperimentError> {
-        let index: Index = store.read_json("index.json")?;
+        let mut index: Index = store.read_json("index.json")?;
+        // An older folder has no readings.
+        for run in &mut index.runs {
+            run.axes.entry(READING.into()).or_insert_with(|| MAIN.into());
+        }
         let mut documents = BTreeMap::new();
         for run in index.runs.iter().filter(|run| !run.key.is_empty()) {
             if !documents.contains_key(&run.key) {
@@ -81,12 +85,12 @@ impl Results {
         Results { index, documents, traces: BTreeMap::new() }
     }
 
-    /// Returns the documents of the runs that `select` chooses.
+    /// Returns the documents of the runs that `select` chooses, of the main reading if it names none.
     ///
     /// # Errors
     /// If there is no such run, or if they differ in more than the seed.
     pub fn find(&self, select: &Selector) -> Result<Found<'_>, String> {
-        let runs = self.matching(select)?;
+        let runs = self.matching(&in_reading(select))?;
         if let Some(axis) = ambiguous(&runs, &["runs", "seed"]) {
             return Err(format!("{select}: the runs differ in {axis}; give {axis} = ..."));
         }
@@ -98,7 +102,7 @@ impl Results {
     /// # Errors
     /// If there is no such run, or if those of one value differ in more than the seed.
     pub fn along(&self, select: &Selector, axis: &str) -> Result<Vec<(String, Found<'_>)>, String> {
-        let runs = self.matching(select)?;
+        let runs = self.matching(&if axis == READING { select.clone() } else { in_reading(select) })?;
         // The written form of the estimates goes with the model and the factor.
         if let Some(other) = ambiguous(&runs, &["runs", "seed", "estimates", axis]) {
             return Err(format!("{select}: the runs also differ in {other}; give {other} = ..."));
@@ -180,6 +184,11 @@ impl IndexedRun {
     }
 }
 
+/// Returns the selector with the main reading, if it names none.
+fn in_reading(select: &Selector) -> Selector {
+    Selector::new([(READING, MAIN)]).and(select)
+}
+
 /// Returns the first axis in which the runs differ, except for those named.
 fn ambiguous(runs: &[&IndexedRun], but: &[&str]) -> Option<String> {
     let first = runs.first()?;
@@ -253,7 +262,8 @@ mod tests {
     fn results(runs: &[(&str, &str, &str, &str, f64)]) -> Results {
         let (mut indexed, mut documents) = (Vec::new(), BTreeMap::new());
         for (key, block, factor, seed, wait) in runs {
-            let axes = [("runs", block), ("policy", &"easy"), ("factor", factor), ("seed", seed)];
+            let axes =
+                [("runs", block), ("policy", &"easy"), ("factor", factor), ("seed", seed), (READING, &MAIN)];
             let axes = axes.into_iter().map(|(axis, value)| (axis.to_owned(), (*value).to_owned())).collect();
             indexed.push(IndexedRun { axes, key: (*key).to_owned() });
             documents.insert((*key).to_owned(), json!({ "key": key, "run": { "wait": wait, "none": null } }));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::flat::flatten;
 use super::{Results, at};
 use crate::Table;
-use crate::experiment::{AXES, IndexedRun};
+use crate::experiment::{AXES, IndexedRun, MAIN, READING};
 
 /// Fields that are no figures of a run.
 const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
@@ -16,8 +16,13 @@ const NOT_COLUMNS: [&str; 2] = ["policy", "trace.name"];
 ///
 /// The columns are `figures`, by their paths, in this order; all that there are where none is named.
 pub(super) fn rows(results: &Results, figures: &[&str]) -> Table {
-    let runs: Vec<_> =
-        results.index.runs.iter().filter(|run| results.documents.contains_key(&run.key)).collect();
+    let mut seen = BTreeSet::new();
+    // A reading that changes nothing of a run has no row of its own.
+    let is_new = |run: &&IndexedRun| {
+        let is_first = seen.insert(run.key.clone());
+        results.documents.contains_key(&run.key) && (is_first || run.axes[READING] == MAIN)
+    };
+    let runs: Vec<_> = results.index.runs.iter().filter(is_new).collect();
     let document = |key: &str| &results.documents[key]["run"];
     let mut paths: Vec<String> = figures.iter().map(ToString::to_string).collect();
     if figures.is_empty() {

@@ -6,7 +6,7 @@ use miserly_kernels::Kernel;
 use miserly_report::chart::{Axis, Body, Chart, DataSeries};
 use miserly_report::page::{Block, Claim, Section};
 
-use super::{claim, percent, seconds, table, words};
+use super::{claim, of_paper, percent, seconds, table, words};
 use crate::interactive::{CopyTimes, Machine};
 use crate::options::Site;
 use crate::throughput::{Batch, Throughput};
@@ -39,12 +39,15 @@ pub(super) fn interactive(times: &BTreeMap<(Kernel, Machine), CopyTimes>) -> Sec
         let name = kernel.as_str();
         let [idle, all, half] = Machine::ALL.map(|machine| latency(kernel, machine));
         [
-            claim(
-                format!(
-                    "{name}: the latency on all processors with an idle Miserly is much lower than on half: by a quarter at least (§5.1)"
+            of_paper(
+                claim(
+                    format!(
+                        "{name}: the latency on all processors with an idle Miserly is much lower than on half: by a quarter at least"
+                    ),
+                    &[("idle Miserly", idle), ("half", half)],
+                    |means| means[0] <= 0.75 * means[1],
                 ),
-                &[("idle Miserly", idle), ("half", half)],
-                |means| means[0] <= 0.75 * means[1],
+                "",
             ),
             claim(
                 format!("{name}: an idle Miserly costs interactive copies nothing: at most 5 %"),
@@ -93,15 +96,23 @@ pub(super) fn throughput(part: &Throughput, site: &Site) -> Section {
             let name = kernel.as_str();
             let [plain, promised, early] = Batch::ALL.map(|batch| total(*kernel, batch));
             [
-                claim(
-                    format!("{name}: opportunistic work shortens the total time (§5.1)"),
-                    &[("with", early), ("without", promised)],
-                    |times| times[0] < times[1],
+                of_paper(
+                    claim(
+                        format!("{name}: opportunistic work shortens the total time"),
+                        &[("with", early), ("without", promised)],
+                        |times| times[0] < times[1],
+                    ),
+                    "",
                 ),
-                claim(
-                    format!("{name}: with it the total time is not above that of a plain batch, but for 5 % (§5.1)"),
-                    &[("Miserly", early), ("plain", plain)],
-                    |times| times[0] <= 1.05 * times[1],
+                of_paper(
+                    claim(
+                        format!(
+                            "{name}: with it the total time is not above that of a plain batch, but for 5 %"
+                        ),
+                        &[("Miserly", early), ("plain", plain)],
+                        |times| times[0] <= 1.05 * times[1],
+                    ),
+                    "",
                 ),
             ]
         })
@@ -109,10 +120,13 @@ pub(super) fn throughput(part: &Throughput, site: &Site) -> Section {
     // One thread has no synchronisation, so the order of the gains would be chance.
     let threads = site.threads() > 1;
     let shown = |kernel| gain(kernel).filter(|_| threads);
-    list.push(claim(
-        "The gain over the plain batch is largest for cg, then bt, and none for ep (§5.1; not decided with one thread in a kernel)",
-        &[("cg", shown(Kernel::Cg)), ("bt", shown(Kernel::Bt)), ("ep", shown(Kernel::Ep))],
-        |gains| gains[0] > gains[1] && gains[1] > gains[2] && gains[2].abs() < 0.05,
+    list.push(of_paper(
+        claim(
+            "The gain over the plain batch is largest for cg, then bt, and none for ep",
+            &[("cg", shown(Kernel::Cg)), ("bt", shown(Kernel::Bt)), ("ep", shown(Kernel::Ep))],
+            |gains| gains[0] > gains[1] && gains[1] > gains[2] && gains[2].abs() < 0.05,
+        ),
+        "Not decided with one thread in a kernel.",
     ));
     Section {
         heading: "Figure 7: five copies as a batch".into(),

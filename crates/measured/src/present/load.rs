@@ -4,7 +4,7 @@ use miserly_kernels::Kernel;
 use miserly_report::chart::{Axis, Body, Chart, DataSeries};
 use miserly_report::page::{Block, Claim, Section};
 
-use super::{claim, claims, percent, seconds, table};
+use super::{claim, claims, of_paper, percent, seconds, table};
 use crate::load::{LoadTimes, Protection};
 use crate::statistics::Sample;
 
@@ -85,25 +85,35 @@ fn figure_claims(times: &LoadTimes, kernel: Kernel) -> Vec<Claim> {
     let at_zero = |protection| mean(times, kernel, 0, protection);
     let none = [("with Miserly", at_zero(Protection::Miserly)), ("without", at_zero(Protection::None))];
     vec![
-        claim(format!("{name}: without burners Miserly costs nothing: at most 5 % (§5.1)"), &none, |means| {
-            means[0] <= 1.05 * means[1]
-        }),
-        claim(
-            format!("{name}: without Miserly the run time grows with the burners: by half at least (§5.1)"),
-            &[("growth", ratio(Protection::None))],
-            |growth| growth[0] >= GROWING,
+        of_paper(
+            claim(format!("{name}: without burners Miserly costs nothing: at most 5 %"), &none, |means| {
+                means[0] <= 1.05 * means[1]
+            }),
+            "",
         ),
-        claim(
-            format!("{name}: with Miserly and burners elsewhere it does not: by a tenth at most (§5.1)"),
-            &[("growth", ratio(Protection::MiserlyAlone))],
-            |growth| growth[0] <= FLAT,
-        ),
-        claim(
-            format!(
-                "{name}: with Miserly and burners everywhere it does not either (§5.1; the daemon cannot enforce this)"
+        of_paper(
+            claim(
+                format!("{name}: without Miserly the run time grows with the burners: by half at least"),
+                &[("growth", ratio(Protection::None))],
+                |growth| growth[0] >= GROWING,
             ),
-            &[("growth", ratio(Protection::Miserly))],
-            |growth| growth[0] <= FLAT,
+            "",
+        ),
+        of_paper(
+            claim(
+                format!("{name}: with Miserly and burners elsewhere it does not: by a tenth at most"),
+                &[("growth", ratio(Protection::MiserlyAlone))],
+                |growth| growth[0] <= FLAT,
+            ),
+            "",
+        ),
+        of_paper(
+            claim(
+                format!("{name}: with Miserly and burners everywhere it does not either"),
+                &[("growth", ratio(Protection::Miserly))],
+                |growth| growth[0] <= FLAT,
+            ),
+            "Where the daemon has no control groups, it keeps no program off the processors of a job.",
         ),
     ]
 }
@@ -144,10 +154,13 @@ fn wide(times: &LoadTimes) -> Section {
     let header: Vec<String> = std::iter::once(String::new()).chain(loads).chain(growths).collect();
     let most = times.wide_loads.last().copied().unwrap_or(0);
     let [ep, bt, cg] = Kernel::ALL.map(|kernel| ratio(kernel, most));
-    let order = claim(
-        "The finer the synchronisation, the more a kernel suffers from burners: ep less than bt, bt less than cg (§5.1)",
-        &[("ep", ep), ("bt", bt), ("cg", cg)],
-        |growth| growth[0] < growth[1] && growth[1] < growth[2],
+    let order = of_paper(
+        claim(
+            "The finer the synchronisation, the more a kernel suffers from burners: ep less than bt, bt less than cg",
+            &[("ep", ep), ("bt", bt), ("cg", cg)],
+            |growth| growth[0] < growth[1] && growth[1] < growth[2],
+        ),
+        "",
     );
     let text = "Beyond the paper: a thread on each processor, nothing protects them, and all processors have burners. \
         A thread that waits at a barrier spins for the one that a burner displaced.";

@@ -112,7 +112,13 @@ fn claim(text: impl Into<String>, figures: &[(&str, Option<f64>)], holds: impl F
         format!("{name}: {}", value.map_or_else(|| "-".into(), |value| decimals(value, 3)))
     };
     let figures = figures.iter().map(shown).collect::<Vec<_>>().join("; ");
-    Claim { text: text.into(), verdict, figures }
+    Claim { text: text.into(), verdict, figures, ..Claim::default() }
+}
+
+/// Returns the claim as one of the paper's section 5.1. `why` is the reason if it is not found to hold.
+fn of_paper(claim: Claim, why: &str) -> Claim {
+    let why = if claim.verdict == ClaimVerdict::Holds { String::new() } else { why.to_owned() };
+    Claim { section: "§5.1".into(), why, ..claim }
 }
 
 /// Returns the claims of a section, if there are any.

@@ -7,6 +7,8 @@ mod fit;
 
 mod kept;
 
+mod late;
+
 mod plan;
 
 mod selective;
@@ -60,6 +62,13 @@ pub enum NaiveOnHosts {
         /// The order in which jobs are tried.
         order: NaiveOrder,
         /// The deadline of a job, in units of the first wait that it was promised.
+        guarantee: i64,
+    },
+    /// The first job of the queue has a reservation. A job past its bound goes to the head.
+    LateAtHead {
+        /// The order of the queue.
+        order: NaiveOrder,
+        /// The bound of a job, in units of its wait under conservative backfilling on as many processors.
         guarantee: i64,
     },
     /// A main loop, and cycles that reserve whole hosts. Jobs may span hosts.

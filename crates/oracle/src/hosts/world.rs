@@ -2,12 +2,13 @@
 
 use miserly_core::{Demand, EventOrder, Machine, Request, Span, Time};
 
+use crate::late::Beside;
 use crate::order::{arrival, sorted_counting};
 use crate::{NaiveJob, NaiveOrder};
 
 use super::fit::Part;
 use super::plan::{Plan, Reservation};
-use super::{NaiveOnHosts, kept, recomputed, selective, slurm, sorted};
+use super::{NaiveOnHosts, kept, late, recomputed, selective, slurm, sorted};
 
 /// A job that has started and has no reported end yet.
 pub(super) struct Running {
@@ -43,6 +44,8 @@ pub(super) struct World<'a> {
     pub(super) kept: Vec<Reservation>,
     /// The promised start of each job, if it can be later than the reserved one.
     pub(super) deadlines: Vec<Time>,
+    /// The schedule that gives jobs their bounds. It is taken out for the length of a pass.
+    beside: Option<Beside>,
     /// The wake-up that the policy requested in its last pass.
     wake: Option<Time>,
     /// The instant of the last cycle.
@@ -64,6 +67,7 @@ impl<'a> World<'a> {
             head: None,
             kept: Vec::new(),
             deadlines: vec![Time::ZERO; jobs.len()],
+            beside: Some(Beside::new(machine.capacity().cpus_count().get(), jobs.len())),
             wake: None,
             cycle: None,
         }
@@ -162,6 +166,11 @@ impl<'a> World<'a> {
             NaiveOnHosts::Sorted { order, guarantee } => {
                 sorted::pass(self, order, guarantee);
                 self.wake = kept::wake(self);
+            }
+            NaiveOnHosts::LateAtHead { order, guarantee } => {
+                let mut beside = self.beside.take().expect("put back after each pass");
+                self.wake = late::pass(self, &mut beside, order, guarantee);
+                self.beside = Some(beside);
             }
             NaiveOnHosts::Slurm { order, cycles } => {
                 let mut last = self.cycle;

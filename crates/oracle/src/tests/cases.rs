@@ -220,6 +220,24 @@ fn a_shorter_job_comes_first_as_far_as_the_guarantee_goes() {
     }
 }
 
+#[test]
+fn a_job_past_its_bound_goes_to_the_head() {
+    // B's bound is 10 with one interval of 9 s, and 19 with two. C precedes it at 10 only with two. D arrives at 14
+    // and precedes B with three, whose bound is 28.
+    let literals = [(0, 10, 1, 10), (1, 20, 1, 20), (2, 5, 1, 5), (14, 5, 1, 5)];
+    let order = NaiveOrder::SHORTEST;
+    for event_order in BOTH {
+        for (guarantee, starts) in [(1, [0, 10, 30, 35]), (2, [0, 20, 10, 15]), (3, [0, 20, 10, 15])] {
+            check(NaivePolicy::LateAtHead { order, guarantee }, event_order, 1, &literals, &starts);
+        }
+    }
+    // The bound is no guarantee: with one interval, B has to wait for C, which began before the bound.
+    let literals = [(0, 10, 2, 10), (1, 10, 2, 10), (2, 15, 1, 15), (2, 9, 1, 9)];
+    for event_order in BOTH {
+        check(NaivePolicy::LateAtHead { order, guarantee: 1 }, event_order, 2, &literals, &[0, 10, 20, 20]);
+    }
+}
+
 /// Two hosts, with 4 and 2 processors and 10 and 20 of memory.
 fn two_hosts() -> Machine {
     let host = |name: &str, cpus, memory| {

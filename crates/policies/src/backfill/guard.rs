@@ -52,14 +52,24 @@ impl Persistent for FirstShadow {
     const VERSION: u32 = 1;
 
     fn encode(&self, words: &mut Vec<u64>) {
-        words.extend(self.0.map(|time| time.ticks().cast_unsigned()));
+        words.extend(word_of(self.0));
     }
 
     fn decode(_version: u32, words: &[u64]) -> Option<FirstShadow> {
-        match *words {
-            [] => Some(FirstShadow(None)),
-            [ticks] => Some(FirstShadow(Some(Time::from_ticks(ticks.cast_signed())))),
-            _ => None,
-        }
+        decoded(words, FirstShadow)
+    }
+}
+
+/// Returns the word of a time that may be unknown.
+pub(super) fn word_of(time: Option<Time>) -> Option<u64> {
+    time.map(|time| time.ticks().cast_unsigned())
+}
+
+/// Returns the value whose time [`word_of`] stored; `None` if the words are not one.
+pub(super) fn decoded<T>(words: &[u64], value: fn(Option<Time>) -> T) -> Option<T> {
+    match *words {
+        [] => Some(value(None)),
+        [ticks] => Some(value(Some(Time::from_ticks(ticks.cast_signed())))),
+        _ => None,
     }
 }

@@ -1,17 +1,17 @@
 //! Reservations for the first jobs of the queue, recomputed at every pass.
 
 use miserly_core::{
-    Context, Entry, Event, JobId, Ledger, Persistent, Prediction, Refusal, StartReason, State, Time,
+    Context, Entry, Event, JobId, Ledger, Persistent, Prediction, Refusal, Span, StartReason, State, Time,
     Violation,
 };
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
-use super::guard::{FirstShadow, HeadGuard};
+use super::guard::{FirstShadow, HeadGuard, decoded, word_of};
 use super::queue::{QueueWalk, WaitQueue};
 use super::reservations::Reservation;
 use super::rules::{BackfillRules, ReservationDepth};
-use crate::shared::{Admits, Bypassed, Key, Waiting, head_start_reason, start_job};
+use crate::shared::{Admits, Bypassed, Key, Profile, Waiting, head_start_reason, start_job};
 
 /// Backfilling with reservations that are recomputed at every pass.
 ///
@@ -391,6 +391,53 @@ impl<A: Availability> Recomputed<A> {
         decided
     }
 
+    /// Holds the jobs that are past their bounds at the head.
+    fn hold_late(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let Some(times) = self.rules.late_after else { return Ok(()) };
+        Self::set_bounds(context, times)?;
+        for Waiting { job, .. } in by_arrival(context) {
+            let entry = context.ledger().entry(job);
+            let (Bound(bound), HeldHead(is_held)) = (entry.policy_state.get(), entry.policy_state.get());
+            if bound.is_some_and(|bound| bound <= context.now()) && !is_held {
+                self.hold_head((entry.admitted, job));
+                context.set_job_state(job, &HeldHead(true))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests a wake-up at the next bound of a job that still waits.
+    fn wake_at_bound(&self, context: &mut Context<'_>) -> Result<(), Violation> {
+        if self.rules.late_after.is_none() {
+            return Ok(());
+        }
+        let bound = |job: &Waiting| context.ledger().entry(job.job).policy_state.get::<Bound>().0;
+        let bounds = by_arrival(context).iter().filter_map(bound).filter(|at| *at > context.now()).min();
+        bounds.map_or(Ok(()), |at| context.wake_at(at))
+    }
+
+    /// Gives each new job its bound: so many `times` the wait that conservative backfilling would promise, if it had
+    /// scheduled all jobs so far. Its schedule counts processors, and jobs run in it as long as their estimates.
+    fn set_bounds(context: &mut Context<'_>, times: u32) -> Result<(), Violation> {
+        let (now, ledger) = (context.now(), context.ledger());
+        let mut new = by_arrival(context);
+        new.retain(|job| ledger.entry(job.job).policy_state.get::<Bound>().0.is_none());
+        if new.is_empty() {
+            return Ok(());
+        }
+        let procs = u32::try_from(ledger.machine().capacity().cpus_count()).unwrap_or(u32::MAX);
+        let mut beside = ledger.policy_state::<Beside>();
+        let mut profile = beside.profile(now, procs);
+        for job in new {
+            let at = profile.earliest(now, job.span, job.procs.min(procs));
+            beside.place(&mut profile, at, at + job.span, job.procs.min(procs));
+            let wait = Span::from_ticks((at - now).ticks().saturating_mul(times.into()));
+            context.set_job_state(job.job, &Bound(Some(now + wait)))?;
+        }
+        context.set_policy_state(&beside);
+        Ok(())
+    }
+
     /// Counts the jobs that passed each waiting job.
     fn count_bypasses(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         if self.passing.is_empty() {
@@ -421,8 +468,8 @@ impl<A: Availability> Recomputed<A> {
     fn enqueue(&mut self, now: Time, job: JobId, ledger: &Ledger) {
         self.queue.insert(now, job, ledger);
         let entry = ledger.entry(job);
-        if promised_start(entry).is_some() || (self.rules.hold_head && entry.policy_state.get::<HeldHead>().0)
-        {
+        let may_be_held = self.rules.hold_head || self.rules.late_after.is_some();
+        if promised_start(entry).is_some() || (may_be_held && entry.policy_state.get::<HeldHead>().0) {
             self.hold_head((entry.admitted, job));
         }
     }
@@ -489,25 +536,96 @@ impl<A: Availability> Recomputed<A> {
         let now = context.now();
         // A guard may admit a candidate because the shadow time moved.
         let by_freed_capacity = self.rules.depth.is_one_at_most() && !self.rules.guards_head();
-        if !by_freed_capacity || !self.lent.is_empty() || self.plan.varies() {
+        let may_be_late = self.rules.late_after.is_some();
+        if !by_freed_capacity || may_be_late || !self.lent.is_empty() || self.plan.varies() {
             self.changes = ChangeTracker::new();
         }
         self.plan.advance(now, context.ledger(), &mut self.changes.freed);
         self.queue.sort_again(now, context.ledger());
         self.plan.hold_overdue(now, context.ledger());
-        let decided = self.decide(context);
+        let decided = self.hold_late(context).and_then(|()| self.decide(context));
         self.plan.release_overdue(now);
         decided?;
         self.count_bypasses(context)?;
+        self.wake_at_bound(context)?;
         // Where capacity varies, a job may fit at a time that is the end of no job.
         let change = self.plan.next_change(now).filter(|_| !self.queue.is_empty());
         change.map_or(Ok(()), |at| context.wake_at(at))
     }
 }
 
+/// Returns the waiting jobs in the order of arrival.
+fn by_arrival(context: &Context<'_>) -> Vec<Waiting> {
+    let ledger = context.ledger();
+    let mut waiting: Vec<Waiting> =
+        ledger.waiting().map(|job| Waiting::by_arrival(job, ledger.entry(job))).collect();
+    waiting.sort_unstable_by_key(|job| job.key);
+    waiting
+}
+
 /// Returns the start that a job was promised, unless that promise was broken until further notice.
 fn promised_start(entry: &Entry) -> Option<Time> {
     entry.promise.map(|promise| promise.best).filter(|best| *best < Time::MAX)
+}
+
+/// The schedule of conservative backfilling beside that of the policy: start, end and processors of each job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Beside(Vec<(Time, Time, u32)>);
+
+impl Beside {
+    /// Returns the processors that are free in it from `now` on. Jobs that have ended in it are removed.
+    fn profile(&mut self, now: Time, procs: u32) -> Profile {
+        self.0.retain(|(_, end, _)| *end > now);
+        let mut profile = Profile::new(procs);
+        profile.advance(now);
+        for (start, end, procs) in &self.0 {
+            profile.take((*start).max(now), *end, *procs);
+        }
+        profile
+    }
+
+    fn place(&mut self, profile: &mut Profile, start: Time, end: Time, procs: u32) {
+        profile.take(start, end, procs);
+        self.0.push((start, end, procs));
+    }
+}
+
+impl Persistent for Beside {
+    const NAME: &'static str = "backfill/conservative-beside";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        let ticks = |time: Time| time.ticks().cast_unsigned();
+        words.extend(
+            self.0.iter().flat_map(|(start, end, procs)| [ticks(*start), ticks(*end), (*procs).into()]),
+        );
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<Beside> {
+        let time = |word: u64| Time::from_ticks(word.cast_signed());
+        let job = |words: &[u64]| match *words {
+            [start, end, procs] => Some((time(start), time(end), u32::try_from(procs).ok()?)),
+            _ => None,
+        };
+        words.chunks(3).map(job).collect::<Option<_>>().map(Beside)
+    }
+}
+
+/// The time after which a waiting job goes to the head (Zotkin et al. §5 and §9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bound(Option<Time>);
+
+impl Persistent for Bound {
+    const NAME: &'static str = "backfill/bound";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.extend(word_of(self.0));
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<Bound> {
+        decoded(words, Bound)
+    }
 }
 
 /// Whether a waiting job has a reservation and stays the head of the queue (Chiang and Vernon §2.3).

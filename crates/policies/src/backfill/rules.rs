@@ -90,6 +90,9 @@ pub struct BackfillRules {
     /// The promised wait, in units of the wait that conservative backfilling would promise. With it, kept
     /// reservations may move later within the promise, and jobs start in the order of the queue.
     pub guarantee: Option<u32>,
+    /// The wait after which a job goes to the head of the queue, in units of the wait that it would be promised by
+    /// conservative backfilling if that scheduled all jobs. Reservations are then recomputed.
+    pub late_after: Option<u32>,
     /// The rules of predicted runtimes. `None`: jobs are planned by their estimates.
     pub predictions: Option<PredictionRules>,
 }
@@ -105,6 +108,7 @@ impl BackfillRules {
             hold_head: false,
             horizon: None,
             guarantee: None,
+            late_after: None,
             predictions: None,
         }
     }
@@ -120,9 +124,11 @@ impl BackfillRules {
         self.predictions.is_some_and(|rules| rules.book != Book::Requested)
     }
 
-    /// Whether the head is promised its reserved start: only where no job can be inserted before the head.
+    /// Whether the head is promised its reserved start: only where no job can be inserted before the head, as late
+    /// jobs can.
     pub(super) fn promises_head(&self) -> bool {
-        matches!(self.depth, ReservationDepth::First(_)) && (self.hold_head || self.order.is_arrival())
+        let keeps_head = self.hold_head || self.order.is_arrival();
+        matches!(self.depth, ReservationDepth::First(_)) && keeps_head && self.late_after.is_none()
     }
 
     /// Whether a guard limits the delay of the head.

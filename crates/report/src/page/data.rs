@@ -79,10 +79,27 @@ pub enum Emphasis {
 }
 
 /// A claim and its verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Claim {
     /// Claim in words.
     pub text: String,
+    /// Section of the paper; empty without one.
+    pub section: String,
+    /// Verdict.
+    pub verdict: ClaimVerdict,
+    /// Figures that decide it.
+    pub figures: String,
+    /// Reason of the verdict; empty without one.
+    pub why: String,
+    /// Verdicts under other readings of what the paper leaves open.
+    pub readings: Vec<ReadClaim>,
+}
+
+/// The verdict on a claim under another reading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadClaim {
+    /// Name of the reading.
+    pub name: String,
     /// Verdict.
     pub verdict: ClaimVerdict,
     /// Figures that decide it.
@@ -90,14 +107,17 @@ pub struct Claim {
 }
 
 /// The verdict on a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum ClaimVerdict {
     /// The figures support the claim.
     Holds,
     /// The figures contradict the claim.
     DoesNotHold,
     /// The figures do not decide.
+    #[default]
     Unknown,
+    /// There are no figures for it.
+    Untestable,
 }
 
 impl TableCell {

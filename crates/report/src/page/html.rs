@@ -3,7 +3,8 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use super::assets::{Assets, embedded};
-use super::data::{Block, Claim, ClaimVerdict, Page, Section};
+use super::claims::tables;
+use super::data::{Block, Page, Section};
 use super::figures::Figures;
 use super::table::table;
 use crate::chart::allowed;
@@ -94,7 +95,9 @@ fn block(block: &Block, heading: &str, figures: &mut Figures) -> Markup {
         Block::Text(text) => paragraphs(text),
         Block::Table(data) => table(data),
         Block::Chart(chart) => figures.draw(chart, heading),
-        Block::Claims(list) => claims(list),
+        Block::Claims(claims) => {
+            markup! { div class="claims" { @for data in tables(claims) { (table(&data)) } } }
+        }
     }
 }
 
@@ -106,27 +109,6 @@ fn paragraphs(text: &str) -> Markup {
 /// Returns the text without a line break before a percent sign.
 pub(super) fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
-}
-
-/// Renders each claim with its verdict in words as well as in colour.
-fn claims(claims: &[Claim]) -> Markup {
-    let verdict = |verdict| match verdict {
-        ClaimVerdict::Holds => ("good", "✓", "holds"),
-        ClaimVerdict::DoesNotHold => ("bad", "✗", "does not hold"),
-        ClaimVerdict::Unknown => ("muted", "?", "not decided"),
-    };
-    markup! {
-        ul class="claims" {
-            @for claim in claims {
-                @let (class, sign, words) = verdict(claim.verdict);
-                li {
-                    p class={ "verdict " (class) } { span aria-hidden="true" { (sign) } " " (words) }
-                    p { (unbroken(&claim.text)) }
-                    @if !claim.figures.is_empty() { p class="figures" { (unbroken(&claim.figures)) } }
-                }
-            }
-        }
-    }
 }
 
 fn provenance(page: &Page) -> Markup {

@@ -3,9 +3,10 @@
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use super::data::{Block, Claim, ClaimVerdict, Page, Section, TableData};
+use super::claims::tables;
+use super::data::{Block, Page, Section, TableCell, TableData};
 
-/// Renders the page as text: headings, aligned tables, claims as lists, and charts by file name.
+/// Renders the page as text: headings, aligned tables, claims as tables, and charts by file name.
 pub fn markdown(page: &Page) -> String {
     let mut text = format!("# {}\n", page.title);
     if let Some(lead) = &page.lead {
@@ -38,7 +39,9 @@ fn section(section: &Section) -> String {
                     text.push_str(&format!("\n{caption}\n"));
                 }
             }
-            Block::Claims(claims) => claims.iter().for_each(|claim| text.push_str(&line(claim))),
+            Block::Claims(claims) => {
+                text.push_str(&tables(claims).map(|data| unaligned(&data)).collect::<Vec<_>>().join("\n"));
+            }
         }
     }
     text
@@ -72,11 +75,13 @@ fn header(rows: &[Vec<String>]) -> Vec<String> {
     (0..columns).map(heading).collect()
 }
 
-fn line(claim: &Claim) -> String {
-    let verdict = match claim.verdict {
-        ClaimVerdict::Holds => "holds",
-        ClaimVerdict::DoesNotHold => "does not hold",
-        ClaimVerdict::Unknown => "not decided",
-    };
-    format!("- **{verdict}**: {}. {}\n", claim.text, claim.figures)
+/// Renders a table with long texts: no column is padded.
+fn unaligned(data: &TableData) -> String {
+    let cell = |cell: String| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") };
+    let line = |cells: Vec<String>| format!("|{}\n", cells.into_iter().map(cell).collect::<String>());
+    let header = header(&data.header);
+    let rule = format!("|{}\n", "---|".repeat(header.len()));
+    let row = |row: &Vec<TableCell>| line(row.iter().map(|cell| cell.text.replace('|', "\\|")).collect());
+    let caption = data.caption.as_ref().map_or_else(String::new, |caption| format!("{caption}\n\n"));
+    caption + &line(header) + &rule + &data.rows.iter().map(row).collect::<String>()
 }

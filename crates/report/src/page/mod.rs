@@ -6,12 +6,14 @@ mod html;
 
 mod markdown;
 
+mod claims;
+
 mod figures;
 
 mod table;
 
 mod assets;
 
-pub use data::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
+pub use data::{Block, Claim, ClaimVerdict, Emphasis, Page, ReadClaim, Section, TableCell, TableData};
 pub use html::html;
 pub use markdown::markdown;

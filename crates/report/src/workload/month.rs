@@ -86,9 +86,12 @@ fn figure(statement: &Statement) -> String {
     }
 }
 
+/// The days of Figure 1.
+const DAYS: [&str; 5] = ["monday", "tuesday", "wednesday", "thursday", "friday"];
+
 /// Returns the study as JSON.
 ///
-/// Demands are shares of the machine's capacity during the month, as are all shares here. The paper
+/// Arrivals are pairs of an hour of the day, from 0, and the mean number of jobs submitted in it. Demands are shares of the machine's capacity during the month, as are all shares here. The paper
 /// prints them in whole percents.
 pub(super) fn month_json(study: &MonthStudy) -> Value {
     let class = |row: &ClassRow| {
@@ -110,6 +113,11 @@ pub(super) fn month_json(study: &MonthStudy) -> Value {
             .classes
             .iter()
             .map(|row| (row.class.name().to_owned(), json!(row.peak_runtimes)))
+            .collect::<serde_json::Map<_, _>>(),
+        "arrivals": DAYS
+            .into_iter()
+            .zip(&study.arrivals)
+            .map(|(day, hours)| (day.to_owned(), json!(hours.iter().enumerate().collect::<Vec<_>>())))
             .collect::<serde_json::Map<_, _>>(),
         "unclassed": study.unclassed,
         "statements": study.statements.iter().map(statement).collect::<Vec<_>>(),

@@ -3,7 +3,9 @@
 use miserly_report::chart::{
     Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp,
 };
-use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, TableCell, TableData, html};
+use miserly_report::page::{
+    Block, Claim, ClaimVerdict, Page, ReadClaim, Section, TableCell, TableData, html,
+};
 
 use crate::sample;
 
@@ -54,8 +56,12 @@ fn a_small_page() {
         header: vec![vec!["policy".into(), "wait".into()]],
         rows: vec![vec![TableCell::text("easy"), TableCell::number("3 102 s")]],
     };
-    let claim =
-        Claim { text: "It waits less.".into(), verdict: ClaimVerdict::Holds, figures: "3 102 s".into() };
+    let claim = Claim {
+        text: "It waits less.".into(),
+        verdict: ClaimVerdict::Holds,
+        figures: "3 102 s".into(),
+        ..Claim::default()
+    };
     let blocks =
         vec![Block::Text("One.\n\nTwo & three.".into()), Block::Table(table), Block::Claims(vec![claim])];
     let page = Page {
@@ -153,7 +159,10 @@ pub(crate) fn hostile() -> Page {
         header: vec![vec![evil(), String::new()], vec![evil(), evil()]],
         rows: vec![vec![TableCell::text(evil()), TableCell::number(evil())]],
     };
-    let claim = Claim { text: evil(), verdict: ClaimVerdict::Unknown, figures: evil() };
+    let readings = vec![ReadClaim { name: evil(), verdict: ClaimVerdict::Holds, figures: evil() }];
+    let (section, why) = (evil(), evil());
+    let claim =
+        Claim { text: evil(), section, verdict: ClaimVerdict::Unknown, figures: evil(), why, readings };
     let blocks = [Block::Text(evil()), Block::Table(table), Block::Claims(vec![claim])];
     let blocks = blocks.into_iter().chain(charts.map(Block::Chart)).collect();
     Page {

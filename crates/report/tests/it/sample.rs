@@ -40,8 +40,12 @@ fn summary() -> Section {
             row("conservative", ["3 870 s", "3 190 s", "46.08", "33.95"], 9),
         ],
     };
-    let claim =
-        |text: &str, verdict, figures: &str| Claim { text: text.into(), verdict, figures: figures.into() };
+    let claim = |text: &str, verdict, figures: &str| Claim {
+        text: text.into(),
+        verdict,
+        figures: figures.into(),
+        ..Claim::default()
+    };
     Section {
         heading: "Summary".into(),
         blocks: vec![

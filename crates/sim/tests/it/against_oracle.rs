@@ -125,6 +125,7 @@ fn the_same_start_for_every_job_of_a_crowd() {
             "conservative(order=random, draw=pass)",
             "conservative(order=shortest, keep_reservations=false)",
             "sorted(guarantee=2)",
+            "sorted(guarantee=2, late=head)",
             "selective-backfill",
             "selective-backfill(threshold=1.2, order=shortest)",
         ] {

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 /// More depths, more orders of the candidates, held heads, and orders that count bypasses.
-const MORE: [&str; 28] = [
+const MORE: [&str; 29] = [
     "easy(order=shortest, backfill=widest)",
     "easy(order=shortest, backfill=widest, hold_head=true)",
     "easy(order=random, draw=pass)",
@@ -38,6 +38,7 @@ const MORE: [&str; 28] = [
     "selective-backfill(threshold=2, order='2 * bypassed - procs')",
     "selective-backfill(threshold=1.25, order=random, draw=pass)",
     "sorted(guarantee=3)",
+    "sorted(order=lxf, late=head)",
     "sorted(order=lxf, guarantee=2)",
     "sorted(order=arrival)",
     "sorted(order=random, draw=pass, guarantee=2)",

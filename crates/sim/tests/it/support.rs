@@ -232,6 +232,7 @@ pub(crate) fn policies() -> Vec<String> {
     for guarantee in 1..=3 {
         let orders = ["shortest", "random, draw=pass", "shortest, weight=0.03", "arrival", "widest", "wfp3"];
         all.extend(orders.map(|order| format!("sorted(guarantee={guarantee}, order={order})")));
+        all.extend(orders.map(|order| format!("sorted(guarantee={guarantee}, order={order}, late=head)")));
     }
     for backfill in &ORDERS[1..] {
         all.push(format!("easy({})", backfill.replace("order=", "backfill=")));
@@ -398,7 +399,7 @@ pub(crate) const ON_SHARED_HOSTS: [&str; 13] = [
 ];
 
 /// Policies that run on any hosts.
-pub(crate) const ON_HOSTS: [&str; 22] = [
+pub(crate) const ON_HOSTS: [&str; 23] = [
     "fcfs",
     "fcfs(order=shortest)",
     "easy",
@@ -421,6 +422,7 @@ pub(crate) const ON_HOSTS: [&str; 22] = [
     "selective-backfill(threshold=4, order=widest)",
     "sorted",
     "sorted(guarantee=2, order=widest)",
+    "sorted(guarantee=2, late=head)",
 ];
 
 /// Policies that run on any hosts, of which there is a reference implementation on processors only.

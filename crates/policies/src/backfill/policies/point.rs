@@ -51,6 +51,7 @@ impl Params for Point {
     fn backfill(&self) -> Option<Point> {
         // Another policy runs around those only whose reservations are their promises.
         let rules = &self.rules;
-        (rules.guarantee.is_none() && rules.predictions.is_none()).then(|| self.clone())
+        let is_plain = rules.guarantee.is_none() && rules.late_after.is_none() && rules.predictions.is_none();
+        is_plain.then(|| self.clone())
     }
 }

@@ -12,7 +12,7 @@ pub enum Booking {
     /// The controller that the job is mapped to: the load of the paper, as in its Figure 2.
     Own,
     /// Each of its processors: the load on a controller is the highest of its processors. The paper
-    /// found it inferior.
+    /// found it inferior. On our model its slowdown is no higher (`docs/reproduction`).
     Max,
 }
 

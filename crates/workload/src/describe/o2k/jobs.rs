@@ -9,11 +9,18 @@ use crate::local_time::LocalTime;
 use crate::o2k::{MODEL, Month, WARM_UP, WeekSlot};
 use crate::swf::{Field, Header, Record};
 
+const HOUR: u64 = 3_600;
+
+/// The hours of a week.
+pub(super) const HOURS_OF_WEEK: usize = 7 * 24;
+
 /// A job submitted during the month.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MonthJob {
     pub(super) class: Option<Class>,
     pub(super) slot: WeekSlot,
+    /// The hour of the week of its submission, from Monday midnight, local time.
+    pub(super) hour: usize,
     pub(super) procs: u64,
     /// In seconds, as the estimate.
     pub(super) runtime: u64,
@@ -72,6 +79,7 @@ impl MonthCollector {
         self.jobs.push(MonthJob {
             class: Class::for_request(procs.into(), requested, span),
             slot: WeekSlot::at(self.clock.since_monday(submit.cast_signed())),
+            hour: self.hour(submit),
             procs,
             runtime: seconds(Field::Runtime),
             estimate,
@@ -84,14 +92,18 @@ impl MonthCollector {
         MonthStudy::new(self.month, &self.hours(), &self.jobs)
     }
 
-    /// Returns the hours of each slot of the week in the month.
-    fn hours(&self) -> [u32; WeekSlot::COUNT] {
-        const HOUR: u64 = 3_600;
-        let mut hours = [0; WeekSlot::COUNT];
+    /// Returns how often the month has each hour of the week.
+    fn hours(&self) -> [u32; HOURS_OF_WEEK] {
+        let mut hours = [0; HOURS_OF_WEEK];
         for hour in 0..self.month.seconds() / HOUR {
-            let second = WARM_UP + hour * HOUR;
-            hours[WeekSlot::at(self.clock.since_monday(second.cast_signed())).index()] += 1;
+            hours[self.hour(WARM_UP + hour * HOUR)] += 1;
         }
         hours
+    }
+
+    /// Returns the hour of the week of a second of the log.
+    fn hour(&self, second: u64) -> usize {
+        let hour = self.clock.since_monday(second.cast_signed()).div_euclid(HOUR.cast_signed());
+        usize::try_from(hour.rem_euclid(7 * 24)).unwrap_or_default()
     }
 }

@@ -4,7 +4,7 @@
 use crate::describe::study::{Cdf, cdf_of};
 use miserly_classes::lsf::Class;
 
-use self::jobs::MonthJob;
+use self::jobs::{HOURS_OF_WEEK, MonthJob};
 use super::spread::Proportion;
 use crate::o2k::{DemandCell, MEMORY, Month, PROCS, WeekSlot};
 
@@ -33,6 +33,8 @@ pub struct MonthStudy {
     pub unclassed: u64,
     /// Statements of section 3 about the jobs.
     pub statements: Vec<Statement>,
+    /// Mean number of jobs submitted in each hour of the days from Monday to Friday, local time (Figure 1).
+    pub arrivals: [[f64; 24]; 5],
 }
 
 /// A class of a month.
@@ -65,8 +67,14 @@ pub struct Demand {
 }
 
 impl MonthStudy {
-    /// Creates the study; `hours` are those of each slot of the week in the month.
-    fn new(month: Month, hours: &[u32; WeekSlot::COUNT], jobs: &[MonthJob]) -> MonthStudy {
+    /// Creates the study; `hours` are how often the month has each hour of the week.
+    fn new(month: Month, hours: &[u32; HOURS_OF_WEEK], jobs: &[MonthJob]) -> MonthStudy {
+        let mut of_slot = [0; WeekSlot::COUNT];
+        for (hour, times) in (0..).zip(hours) {
+            of_slot[WeekSlot::at(hour * 3_600).index()] += times;
+        }
+        let arrivals =
+            std::array::from_fn(|day| std::array::from_fn(|hour| rate(24 * day + hour, hours, jobs)));
         let overall = Demand::new(jobs, month);
         let classes: Vec<_> = Class::ALL.into_iter().map(|class| ClassRow::new(class, month, jobs)).collect();
         MonthStudy {
@@ -74,10 +82,16 @@ impl MonthStudy {
             overall,
             paper: month.demands().overall(),
             unclassed: jobs.iter().filter(|job| job.class.is_none()).count() as u64,
-            statements: statements::all(month, hours, jobs),
+            statements: statements::all(month, &of_slot, jobs),
+            arrivals,
             classes,
         }
     }
+}
+
+/// Returns the mean number of jobs submitted in an hour of the week.
+fn rate(hour: usize, hours: &[u32; HOURS_OF_WEEK], jobs: &[MonthJob]) -> f64 {
+    jobs.iter().filter(|job| job.hour == hour).count() as f64 / f64::from(hours[hour].max(1))
 }
 
 impl ClassRow {

@@ -56,6 +56,23 @@ fn what_section_3_says_holds() {
     }
 }
 
+/// Figure 1, whose numbers the text does not have: on each weekday more jobs arrive in an hour of the peak than in one
+/// of the night, and all hours together have the jobs of the weekdays.
+#[test]
+fn figure_1_has_a_peak_and_a_night() {
+    let mean = |hours: &[f64]| hours.iter().sum::<f64>() / hours.len() as f64;
+    for Case { model, study, .. } in cases() {
+        for day in &study.arrivals {
+            assert!(mean(&day[10..18]) > 1.5 * mean(&day[..8]), "{model:?} {day:?}");
+        }
+        let peak: Vec<f64> = study.arrivals.iter().map(|day| mean(&day[10..18])).collect();
+        let stated = study.statements.iter().find(|statement| statement.about == "arrivals at weekday, peak");
+        let off = mean(&peak) - stated.unwrap().ours.unwrap();
+        // The days of a week are not equally often in a month.
+        assert!(off.abs() < 0.05 * mean(&peak), "{model:?} {off}");
+    }
+}
+
 /// Section 3 applies to each class. In the smallest one, a share in the range may be no whole
 /// number of jobs.
 #[test]
