@@ -1,6 +1,5 @@
 //! Effects of a round: changes of records, and actions for attempts.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
@@ -187,8 +186,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return vec![];
         }
         let others = self.jobs.records().filter(|record| record.number != number);
-        let held: BTreeSet<u32> =
-            others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus).copied().collect();
+        let mut held = self.unrecorded.gpus();
+        held.extend(others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus));
         let all = 0..u32::try_from(self.setup.gpus).unwrap_or(u32::MAX);
         all.filter(|gpu| !held.contains(gpu)).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
