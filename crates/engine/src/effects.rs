@@ -212,10 +212,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(Attempt { job: number, nth: run.nth }, action);
     }
 
-    fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<BreachCause>) {
-        if broken.is_some() && self.batch.begun.contains_key(&number) {
+    pub(crate) fn record_promise(
+        &mut self,
+        now: Now,
+        number: i64,
+        latest: Time,
+        broken: Option<BreachCause>,
+    ) {
+        if let Some(cause) = broken
+            && self.batch.begun.contains_key(&number)
+        {
             mark!("only the ledger is late");
             // The window began without a daemon, as promised. Only the ledger is late.
+            self.batch.doubtful.insert(number, (latest, cause));
             return;
         }
         let broken = broken.map(|cause| self.promise_cause(cause));

@@ -48,6 +48,10 @@ impl World {
         for window in windows {
             for cpu in &window.cpus {
                 let Some(other) = owner.insert(*cpu, window.clone()) else { continue };
+                // One of them was suspended. The state does not know that, and nobody would let it continue later.
+                if self.suspends && is_adopted(other.attempt) && is_adopted(window.attempt) {
+                    continue;
+                }
                 let since = window.since.max(other.since).max(quiet_since);
                 if since + TOLERANCE < self.now {
                     let [one, two] = [&other, &window]
