@@ -3,7 +3,7 @@
 use crate::violation::{Culprit, Rule, Violation};
 use crate::{
     Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy,
-    Round, State, Time,
+    Resources, Round, State, Time,
 };
 
 crate::named_enum! {
@@ -73,6 +73,16 @@ impl Driver {
     pub fn resume(&mut self, last: Time, wake: Option<Time>) {
         self.policy.rebuild(last, &self.ledger);
         (self.last, self.wake) = (last, wake);
+    }
+
+    /// Sets the capacity of the machine before the first round over a restored ledger. The policy is rebuilt.
+    ///
+    /// # Errors
+    /// If the machine has several hosts.
+    pub fn restore_capacity(&mut self, capacity: Resources) -> Result<(), Rule> {
+        self.ledger.set_capacity(capacity)?;
+        self.policy.rebuild(self.last, &self.ledger);
+        Ok(())
     }
 
     /// Replaces the policy by another one, which is rebuilt from the ledger.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_api::model::Problem;
+use miserly_core::{BreachCause, Time};
 
 use crate::job::table::JobTable;
 use crate::promise::earlier::EarlierPromises;
@@ -26,6 +27,8 @@ pub(crate) struct PendingBatch {
     pub(crate) actions: Vec<(Attempt, Action)>,
     /// Windows that began without a daemon, until the system has started their jobs.
     pub(crate) begun: BTreeMap<i64, BegunWindow>,
+    /// The broken promises of jobs whose windows began in time: they hold if the system starts those jobs.
+    pub(crate) doubtful: BTreeMap<i64, (Time, BreachCause)>,
     /// Jobs that started although their deadline had passed, until they are removed again.
     pub(crate) expired: Vec<i64>,
     /// The starts of jobs, for the observer.

@@ -1,6 +1,5 @@
 //! Effects of a round: changes of records, and actions for attempts.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
@@ -187,8 +186,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return vec![];
         }
         let others = self.jobs.records().filter(|record| record.number != number);
-        let held: BTreeSet<u32> =
-            others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus).copied().collect();
+        let mut held = self.unrecorded.gpus();
+        held.extend(others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus));
         let all = 0..u32::try_from(self.setup.gpus).unwrap_or(u32::MAX);
         all.filter(|gpu| !held.contains(gpu)).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
@@ -213,10 +212,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(Attempt { job: number, nth: run.nth }, action);
     }
 
-    fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<BreachCause>) {
-        if broken.is_some() && self.batch.begun.contains_key(&number) {
+    pub(crate) fn record_promise(
+        &mut self,
+        now: Now,
+        number: i64,
+        latest: Time,
+        broken: Option<BreachCause>,
+    ) {
+        if let Some(cause) = broken
+            && self.batch.begun.contains_key(&number)
+        {
             mark!("only the ledger is late");
             // The window began without a daemon, as promised. Only the ledger is late.
+            self.batch.doubtful.insert(number, (latest, cause));
             return;
         }
         let broken = broken.map(|cause| self.promise_cause(cause));

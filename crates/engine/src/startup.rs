@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
+use miserly_core::{Entry, Fault, JobId, Resources, Round, State, System, WakeUps};
 use miserly_marks::mark;
 
 use crate::batch::PendingBatch;
@@ -87,9 +87,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// As [`process_batch`](Engine::process_batch). If the journal is full nothing has begun, and the call may be repeated.
     pub fn begin(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
-        while let Err(error) = self.apply_beginning(now, absence) {
-            mark!("a start sets something aside");
-            self.set_aside(now, error)?;
+        loop {
+            match self.apply_beginning(now, absence) {
+                Ok(true) => break,
+                Ok(false) => {
+                    mark!("a start knows of a window too late");
+                    self.batch = PendingBatch::default();
+                    self.load()?;
+                }
+                Err(error) => {
+                    mark!("a start sets something aside");
+                    self.set_aside(now, error)?;
+                }
+            }
         }
         self.move_gang_jobs();
         self.resend_state(now.ticks);
@@ -108,14 +118,44 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.apply_configuration(now)
     }
 
-    fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
+    /// Applies what happened without a daemon. Returns whether no job can have started on the processors of a begun window: each
+    /// one has its job, or was adopted before.
+    fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<bool, EngineError> {
         self.batch.line(&JournalLine::began(now.ticks, now.wall, &self.setup));
         self.settle_left_out(now)?;
+        self.withhold_adopted(now)?;
         self.apply_absence(now, absence.clone())?;
         self.fit_pools(now)?;
         self.settle_dependencies(now, None)?;
-        self.adopt_begun(&absence.begun);
-        self.fit_pools(now)
+        let is_settled = !self.adopt_begun(&absence.begun);
+        self.fit_pools(now)?;
+        Ok(is_settled)
+    }
+
+    /// Removes what adopted attempts hold from the pools before the first round: it may start jobs.
+    ///
+    /// No round of the journal shows that, so a replay goes on at the checkpoint of this start. Later rounds remove it instead if a
+    /// deferred job would find no place in what is left: its policy would refuse it.
+    fn withhold_adopted(&mut self, now: Now) -> Result<(), EngineError> {
+        let capacities = self.pool_capacities();
+        let too_large = |(place, capacity): &(usize, Resources)| {
+            let name = &self.setup.queues[*place].name;
+            let mut deferred = self.jobs.records().filter(|one| !one.is_in_ledger() && *one.queue == **name);
+            deferred.any(|one| !one.demand().fits_in(capacity))
+        };
+        if self.unrecorded.adopted().next().is_none() || capacities.iter().any(too_large) {
+            return Ok(());
+        }
+        for (place, capacity) in capacities {
+            let queue = &mut self.system.queues_mut()[place];
+            if queue.ledger().machine().capacity() != capacity {
+                mark!("a start knows less than a whole pool");
+                let failed = |rule| JournalError::Damaged(format!("a pool cannot be made: {rule}").into());
+                queue.restore_capacity(capacity).map_err(failed)?;
+            }
+        }
+        self.batch.line(&JournalLine::Recovered { wall: now.wall });
+        Ok(())
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.

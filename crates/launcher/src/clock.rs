@@ -149,6 +149,10 @@ impl<C: Clocks> BootClock<C> {
         if *clock.earlier_boots() != stored
             && let Err(error) = clock.earlier_boots().write(journal)
         {
+            // After any other failure the journal may not be used again.
+            if !matches!(error, JournalError::Full(_)) {
+                return Err(error);
+            }
             tracing::warn!("the clocks of earlier boots are not kept: {error}");
         }
         Ok(clock)

@@ -14,6 +14,7 @@ use miserly_marks::mark;
 use crate::clock::EarlierBoots;
 use crate::site::Host;
 use crate::start::StartError;
+use crate::sweep::gpus_of;
 
 /// Brings the records of a state that is older than the folders of its attempts up to date: a job
 /// that waits there, and has a newer attempt, is that attempt's. Returns the highest number of a job
@@ -37,16 +38,28 @@ pub(crate) fn bring_up_to_date(journal: &mut impl Journal, host: &impl Host) -> 
     for row in journal.live_jobs()? {
         let Some(last) = attempts.get(&row.number) else { continue };
         let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
-        if last.nth > record.attempts {
+        let is_newer = last.nth > record.attempts;
+        if is_newer {
             mark!("the state is older than an attempt");
             tracing::warn!("job {}: the state is older than its attempt {}", row.number, last.nth);
             let started = host.started(*last).and_then(|started| boots.ticks(&started));
             take_over(&mut record, last.nth, started);
+        }
+        if add_gpus(&mut record, *last, host) || is_newer {
             batch.rows.push(JobRow { body: serde_json::to_string(&record).unwrap_or_default(), ..row });
         }
     }
     journal.commit(batch)?;
     Ok(highest)
+}
+
+/// Adds the GPUs of an attempt to its record, which a restore took over without them. Returns whether there are any.
+fn add_gpus(record: &mut Record, attempt: Attempt, host: &impl Host) -> bool {
+    let wants = record.submission.gpus.is_some_and(|count| count > 0);
+    let lacks = |run: &&mut Run| wants && run.nth == attempt.nth && run.gpus.is_empty();
+    let Some(run) = record.run.as_mut().filter(lacks) else { return false };
+    run.gpus = host.spec(attempt).as_ref().map(gpus_of).unwrap_or_default();
+    !run.gpus.is_empty()
 }
 
 /// The last attempt of each job that has a record on the machine: its number, and the instant of its start if that is recorded.

@@ -18,6 +18,9 @@ use crate::take_up::PAUSE;
 /// The time for the replies of all shims together.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// The variable with the indexes of the GPUs of a job.
+const GPUS: &str = "MISERLY_GPUS";
+
 /// The treatment of running attempts that the state does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownAttempts {
@@ -134,14 +137,22 @@ fn adoption(attempt: Attempt, spec: Option<&AttemptSpec>, adoption: Adoption) ->
     let Some(spec) = spec else { return Adoption { attempt, ..adoption } };
     let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
     let name = spec.env.iter().find(|(name, _)| name == "MISERLY_JOB_NAME");
+    let gpus = gpus_of(spec);
     Adoption {
         attempt,
         name: name.map(|(_, value)| text(value)).unwrap_or_default(),
+        gpus,
         memory: spec.limits.memory.unwrap_or(0) / 1024,
         command: spec.argv.iter().map(text).collect(),
         directory: spec.cwd.clone(),
         ..adoption
     }
+}
+
+/// Returns the GPUs that the launch gave to an attempt, by index. Of two variables of the same name the later one counts.
+pub(crate) fn gpus_of(spec: &AttemptSpec) -> Vec<u32> {
+    let indexes = spec.env.iter().rfind(|(name, _)| name == GPUS).and_then(|(_, text)| text.to_str());
+    indexes.unwrap_or_default().split(',').filter_map(|index| index.parse().ok()).collect()
 }
 
 /// Returns the window that a specification has.

@@ -143,6 +143,10 @@ impl Reader {
 
     /// Ends the stretch. The comparison goes on at the next checkpoint.
     fn interrupt(&mut self, cause: Cause) {
+        // A restore and the start after it are one interruption.
+        if cause == Cause::Recovered && self.gap.as_ref().is_some_and(|gap| gap.cause == cause) {
+            return;
+        }
         self.lived.stretches.extend(self.stretch.take());
         let gap = Missing { from: self.wall, until: None, cause };
         self.lived.missing.extend(self.gap.replace(gap).map(|gap| Missing { until: self.wall, ..gap }));

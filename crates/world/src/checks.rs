@@ -239,7 +239,7 @@ impl World {
         let status = self.status(&snapshot)?;
         check_rules(&status)?;
         check_sums(&views, &status)?;
-        self.check_capacity()?;
+        self.check_capacity(&status)?;
         self.check_gpus()?;
         self.check_turns()?;
         self.check_limits(&snapshot)?;

@@ -157,14 +157,17 @@ impl WorldJournal {
     /// If it cannot be restored, or a loss is not named.
     pub(crate) fn restore(&self, backup: &Backup, machine: &Machine) -> Result<(), String> {
         let Backup { contents, file } = backup;
-        let mut newer = 0;
+        let (mut newer, mut fails) = (0, None);
         self.memory.change(|present| {
             newer = present.commits - contents.commits;
             let (commits, highest) = (present.commits, present.highest);
-            *present = JournalContents { commits, highest, ..contents.clone() };
+            // A fault that was drawn is for a commit of a daemon: a restore that fails is repeated.
+            fails = present.fails;
+            *present = JournalContents { commits, highest, fails: None, ..contents.clone() };
         });
         let failed = |error: StoreError| format!("the backup cannot be restored: {error}");
         settle(&mut self.memory.clone(), contents, machine).map_err(|error| failed(error.into()))?;
+        self.memory.change(|present| present.fails = fails);
         let (Some(disk), Some(file)) = (&self.disk, file) else { return Ok(()) };
         let mut disk = disk.borrow_mut();
         disk.unknown = None;

@@ -17,8 +17,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.withhold_cpus();
     }
 
-    /// Adopts the attempts that are in windows and whose jobs the system has not started: their ledger has other plans.
-    pub(crate) fn adopt_begun(&mut self, begun: &[BegunWindow]) {
+    /// Adopts the attempts that are in windows and whose jobs the system has not started: their ledger has other plans. Returns
+    /// whether there are new ones.
+    pub(crate) fn adopt_begun(&mut self, begun: &[BegunWindow]) -> bool {
+        let mut has_new = false;
         for BegunWindow { attempt, cpus, end } in begun {
             if self.jobs.is_running(attempt.job) {
                 continue;
@@ -30,11 +32,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
                 continue;
             }
+            has_new |= !self.unrecorded.is_adopted(*attempt);
             mark!("a begun window without a start is adopted");
             let adoption = Adoption {
                 attempt: *attempt,
                 name: record.map(|record| record.name.to_string()).unwrap_or_default(),
                 cpus: cpus.clone(),
+                gpus: record.and_then(|record| record.run.as_ref()).map_or(vec![], |run| run.gpus.clone()),
                 memory: record.map_or(0, |record| record.memory.kilobytes()),
                 end: Some(*end).filter(|end| *end < Time::MAX),
                 ..Adoption::default()
@@ -42,6 +46,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
             self.withhold_cpus();
         }
+        has_new
     }
 
     /// Ends the adoption of an attempt of a job with a record: it is over, or its window begins.

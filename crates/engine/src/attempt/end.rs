@@ -147,16 +147,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Runs a job again that keeps its place: it waits for its window, or is suspended in it.
     fn run_again(&mut self, at: Time, attempt: Attempt) {
-        let Some(record) = self.jobs.get_mut(attempt.job) else { return };
-        let Some(run) = &record.run else { return };
+        let Some(run) = self.jobs.run(attempt.job) else { return };
         mark!("a job runs again in its place");
-        let (stopped, suspended) = (run.stopped, run.stopped && run.in_window);
+        let suspended = run.stopped && run.in_window;
+        // After a restore also a job that does not run ahead may have an attempt beside its place.
+        let waits =
+            run.stopped || self.entry(attempt.job).is_none_or(|entry| entry.opportunistic.procs.is_zero());
+        let Some(record) = self.jobs.get_mut(attempt.job) else { return };
         if !suspended {
-            record.started = (!stopped).then_some(at);
+            record.started = (!waits).then_some(at);
         }
-        if stopped && !suspended {
+        if waits && !suspended {
             mark!("it waits for idle resources");
-            // It runs again when resources are idle.
+            // It runs again when resources are idle, or in its window.
             record.run = None;
             self.batch.touch(attempt.job);
             return self.forget(attempt);

@@ -135,9 +135,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Reverts the begun windows that the system did not start, because an overdue job is there. Their jobs wait as before.
     pub(crate) fn revert_begun_windows(&mut self, now: Now) -> Result<(), EngineError> {
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
+        let mut doubtful = std::mem::take(&mut self.batch.doubtful);
         for (number, begun) in std::mem::take(&mut self.batch.begun) {
             mark!("a begun window has no start in the ledger");
             self.cpus.give(&begun.cpus);
+            if let Some((latest, cause)) = doubtful.remove(&number) {
+                mark!("a promise breaks although its window began");
+                self.batch.touch(number);
+                self.record_promise(now, number, latest, Some(cause));
+            }
             if let (Some(record), Some(job)) = (self.jobs.get(number), self.jobs.handle(number)) {
                 let change = Change::Estimate(record.planned(self.setup.cleanup_time));
                 round.amended.push(Amendment { job, change });

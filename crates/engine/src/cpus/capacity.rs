@@ -20,7 +20,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Adjusts the capacity of the pools to the processors that are online.
     ///
-    /// The processors and the memory of adopted attempts are lost, too.
+    /// What adopted attempts hold is lost, too.
     ///
     /// A queue with processors of its own loses those that are offline. Queues with shared processors lose capacity from the last
     /// queue on. When processors come back the pools grow again, up to their configured size.
@@ -38,24 +38,33 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the capacity that each pool has at most, by place, from the last queue on; none if all processors are there.
     pub(crate) fn pool_capacities(&self) -> Vec<(usize, Resources)> {
         let Some(there) = self.cpus.shared_online() else { return vec![] };
-        let mut memory = self.unrecorded.memory();
         let mut changes = vec![];
         let lost = self.lost_cpus(there);
-        // A reservation that has not begun has no memory to lose.
-        let reserved = |place: &usize| self.setup.is_reservation(&self.setup.queues[*place].name);
-        let mut lost_memory = vec![0; self.setup.queues.len()];
-        let places = || (0..self.setup.queues.len()).rev();
-        for place in places().filter(|place| !reserved(place)).chain(places().filter(reserved)) {
-            lost_memory[place] = memory.min(self.setup.queues[place].pool.most().get(Kind::Memory));
-            memory -= lost_memory[place];
-        }
+        let lost_memory = self.lost_amounts(Kind::Memory, self.unrecorded.memory());
+        let lost_gpus = self.lost_amounts(Kind::Gpus, self.unrecorded.gpus().len() as u64);
         for (place, queue) in self.setup.queues.iter().enumerate().rev() {
             let whole: Resources = queue.pool.most();
             let loses = self.cpus.own_lost(&queue.name).unwrap_or(lost[place]).min(whole.cpus_count().get());
             let left = whole.with(Kind::Memory, whole.get(Kind::Memory) - lost_memory[place]);
+            let left = left.with(Kind::Gpus, whole.get(Kind::Gpus) - lost_gpus[place]);
             changes.push((place, left.with_cpus(whole.cpus_count() - loses.into())));
         }
         changes
+    }
+
+    /// Returns how much each pool loses of an amount that adopted attempts hold, by place.
+    fn lost_amounts(&self, kind: Kind, mut amount: u64) -> Vec<u64> {
+        let mut lost = vec![0; self.setup.queues.len()];
+        // A reservation that has not begun has nothing to lose.
+        let reserved = |place: &usize| self.setup.is_reservation(&self.setup.queues[*place].name);
+        let places = || (0..lost.len()).rev();
+        let order: Vec<usize> =
+            places().filter(|place| !reserved(place)).chain(places().filter(reserved)).collect();
+        for place in order {
+            lost[place] = amount.min(self.setup.queues[place].pool.most().get(kind));
+            amount -= lost[place];
+        }
+        lost
     }
 
     /// Returns the number of processors that each pool loses from its most, if so many shared ones are online.

@@ -365,12 +365,15 @@ impl Record {
         self.submission.gpus.unwrap_or(0)
     }
 
+    /// Returns what it needs of its pool.
+    pub(crate) fn demand(&self) -> Resources {
+        let cpus = Resources::cpus(self.submission.cpus);
+        cpus.with(Kind::Memory, self.memory.kilobytes()).with(Kind::Gpus, self.gpus())
+    }
+
     /// Returns the request to the policy.
     pub(crate) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
-        let gpus = self.gpus();
-        let demand = Resources::cpus(self.submission.cpus)
-            .with(Kind::Memory, self.memory.kilobytes())
-            .with(Kind::Gpus, gpus);
+        let (gpus, demand) = (self.gpus(), self.demand());
         let constraints = Constraints {
             begin,
             // The job is over by its deadline, also if it starts as late as promised. Only its resources are kept longer.

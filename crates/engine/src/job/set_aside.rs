@@ -174,6 +174,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             attempt: record.attempt()?,
             name: record.name.to_string(),
             cpus: if run.in_window { run.cpus.clone() } else { vec![] },
+            gpus: run.gpus.clone(),
             memory: record.memory.kilobytes(),
             end: end.map(|end| end - record.cleanup_time(self.setup.cleanup_time)),
             command: record.submission.command.clone(),

@@ -1,7 +1,7 @@
 //! Jobs without a usable record: rows that cannot be read, and attempts that run although the state does not have them.
 //!
 //! Neither stops the daemon. An unreadable row stays in the journal as it is, and its job does not run. An adopted attempt keeps
-//! its processors and its memory until it ends: the pools do not have them, so no promise is built on them.
+//! its processors, its GPUs and its memory until it ends: the pools do not have them, so no promise is built on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub struct Adoption {
     pub name: String,
     /// The processors of its window, by number; none if it has no window.
     pub cpus: Vec<u32>,
+    /// Its GPUs, by index.
+    pub gpus: Vec<u32>,
     /// Its memory, in kilobytes.
     pub memory: u64,
     /// The end of its window, if it has one.
@@ -107,6 +109,11 @@ impl UnrecordedJobs {
     /// Returns the processors of the adopted attempts.
     pub(crate) fn cpus(&self) -> BTreeSet<u32> {
         self.adopted.values().flat_map(|adoption| adoption.cpus.iter().copied()).collect()
+    }
+
+    /// Returns the GPUs of the adopted attempts.
+    pub(crate) fn gpus(&self) -> BTreeSet<u32> {
+        self.adopted.values().flat_map(|adoption| adoption.gpus.iter().copied()).collect()
     }
 
     /// Returns the jobs.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use miserly_api::model::Status;
+use miserly_engine::Attempt;
+
 use crate::site::Window;
 use crate::step::SECOND;
 use crate::world::{Checked, World};
@@ -33,15 +36,22 @@ impl World {
 
     /// No two jobs that run in their windows share a processor for long. Jobs that take turns may do so, but for those of one
     /// instant.
-    pub(super) fn check_capacity(&self) -> Checked {
+    pub(super) fn check_capacity(&self, status: &Status) -> Checked {
         let quiet_since = self.quiet_since();
         let mut owner: BTreeMap<u32, Window> = BTreeMap::new();
-        // The grace of a job that takes turns is beside the turns of others.
+        // The grace of a job that takes turns is beside the turns of others. An adopted one that took turns has no slot: the state
+        // does not know which, and to stop it for good would lose its work. So it runs beside those with a slot.
+        let is_adopted = |attempt: Attempt| status.adopted.iter().any(|adopted| adopted.job == attempt.job);
+        let shares = |window: &Window| window.is_ending || is_adopted(window.attempt);
         let windows =
-            self.machine.windows().into_iter().filter(|window| !(window.takes_turns && window.is_ending));
+            self.machine.windows().into_iter().filter(|window| !(window.takes_turns && shares(window)));
         for window in windows {
             for cpu in &window.cpus {
                 let Some(other) = owner.insert(*cpu, window.clone()) else { continue };
+                // One of them was suspended. The state does not know that, and nobody would let it continue later.
+                if self.suspends && is_adopted(other.attempt) && is_adopted(window.attempt) {
+                    continue;
+                }
                 let since = window.since.max(other.since).max(quiet_since);
                 if since + TOLERANCE < self.now {
                     let [one, two] = [&other, &window]

@@ -1,5 +1,6 @@
 //! The machine as the daemon's launcher uses it.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -175,6 +176,12 @@ impl Host for Home {
 }
 
 /// Returns the specification of an attempt.
+/// Returns the variable by which a later daemon finds the GPUs of an attempt.
+fn gpu_variable(gpus: &[u32]) -> (OsString, OsString) {
+    let indexes = gpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    ("MISERLY_GPUS".into(), indexes.into())
+}
+
 fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> AttemptSpec {
     AttemptSpec {
         job: request.attempt.job.unsigned_abs(),
@@ -182,7 +189,7 @@ fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> Attemp
         argv: request.submission.command.iter().map(Into::into).collect(),
         script: None,
         cwd: request.submission.directory.clone(),
-        env: vec![],
+        env: request.gpus.as_deref().map(gpu_variable).into_iter().collect(),
         stdin: None,
         interaction: None,
         stdout: OutputFile { path: "out".into(), append: request.append },
