@@ -71,7 +71,7 @@ impl Settings {
 
     /// Checks that a driver of Slurm can do what the policy needs.
     pub(crate) fn check(&self) -> Result<(), DriveError> {
-        if let Some(need) = unmet(&self.policy) {
+        if let Some(need) = self.policy.needs().unmet_on_slurm() {
             return Err(DriveError::Needs { policy: self.policy.to_string(), need });
         }
         if self.lead.is_some() && self.policy.needs().requeue {
@@ -79,19 +79,4 @@ impl Settings {
         }
         Ok(())
     }
-}
-
-/// Returns a need of a policy that a driver of Slurm cannot meet.
-fn unmet(policy: &PolicySpec) -> Option<&'static str> {
-    let needs = policy.needs();
-    let unable = [
-        (needs.swapping, "to swap out suspended jobs"),
-        (needs.checkpoints, "to keep the work of jobs that it returns to the queue"),
-        (needs.resizing, "to resize jobs"),
-        (needs.time_slices, "to slice time"),
-        (needs.named_processors, "to choose processors"),
-        (needs.known_runtimes, "the runtimes of jobs in advance"),
-        (needs.beyond_limits, "jobs that run beyond their limits"),
-    ];
-    unable.into_iter().find_map(|(is_needed, need)| is_needed.then_some(need))
 }

@@ -23,6 +23,10 @@ pub(super) struct PolicyDoc {
     promises: &'static str,
     /// The facts of the needs, by name.
     needs: BTreeMap<&'static str, bool>,
+    /// Why the daemon cannot run it with these parameters; `None` if it can.
+    not_in_daemon: Option<&'static str>,
+    /// What it needs and a driver of Slurm cannot do; `None` if that runs it.
+    not_on_slurm: Option<&'static str>,
     spellings: Vec<SpellingDoc>,
     params: Vec<ParamDoc>,
 }
@@ -85,6 +89,8 @@ impl PolicyDoc {
             paper,
             promises,
             needs: policy.needs.facts().into_iter().collect(),
+            not_in_daemon: policy.needs.unmet_in_daemon(),
+            not_on_slurm: policy.needs.unmet_on_slurm(),
             spellings: policy.spellings.iter().map(spelling).collect(),
             params: policy.params(&Registry::built_in())?.iter().map(ParamDoc::new).collect(),
         })

@@ -25,6 +25,9 @@ pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<()> {
 fn listing() -> String {
     let registry = Registry::built_in();
     let policies = registry.policies().map(|policy| format!("{:<19}{}\n", policy.name, policy.title));
+    let exceptions = registry.policies().flat_map(|policy| {
+        not_in(&policy.needs).into_iter().map(|reason| format!("{:<19}{reason}\n", policy.name))
+    });
     let spellings = registry.policies().flat_map(|policy| {
         let spelling = |spelling: &Spelling| format!("{:<19}{}\n", spelling.name, written(policy, spelling));
         policy.spellings.iter().map(spelling)
@@ -33,14 +36,30 @@ fn listing() -> String {
     let orders = PRESETS.iter().map(order);
     let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<12}{meaning}\n"));
     format!(
-        "{}\nother spellings\n{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
+        "{}\nall run in simulations, in the daemon and on Slurm, but for\n{}\nother spellings\n{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
         names for a formula of your own, largest value first, as in \"easy(order='wait / estimate')\"\n{}\n\
         miserly policies NAME shows the parameters of a policy, or the source of an order.\n",
         policies.collect::<String>(),
+        exceptions.collect::<String>(),
         spellings.collect::<String>(),
         orders.collect::<String>(),
         names.concat()
     )
+}
+
+/// Returns where a policy does not run, each with the reason.
+fn not_in(needs: &Needs) -> Vec<String> {
+    let daemon = needs.unmet_in_daemon().map(|reason| format!("not in the daemon: {reason}"));
+    let slurm = needs.unmet_on_slurm().map(|need| format!("not on Slurm: it needs {need}"));
+    daemon.into_iter().chain(slurm).collect()
+}
+
+/// Returns where a policy runs, and where it does not, with the reasons.
+fn runs_in(needs: &Needs) -> String {
+    let places = [("the daemon", needs.unmet_in_daemon()), ("Slurm", needs.unmet_on_slurm())];
+    let runs = places.into_iter().filter(|(_, why)| why.is_none()).map(|(place, _)| format!(", {place}"));
+    let not = not_in(needs).into_iter().map(|reason| format!("; {reason}"));
+    format!("simulations{}", runs.chain(not).collect::<String>())
 }
 
 fn order_page(preset: &Preset) -> String {
@@ -82,6 +101,7 @@ fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
         "{}\n  {}\n\npromises  {}\nruns on   {hosts}\nneeds     {facts}\npaper     {}\n",
         policy.name, policy.title, policy.promises, policy.paper
     );
+    text.push_str(&format!("runs in   {}\n", runs_in(&policy.needs)));
     for spelling in policy.spellings {
         let means = written(policy, spelling);
         text.push_str(&format!("\n{}  (= {means})\n  {}\n", spelling.name, spelling.title));

@@ -54,7 +54,7 @@ pub use group_place::GroupPlace;
 pub use initial::{InitialFacts, initial};
 pub use machine::Machine;
 pub(crate) use machine::online_cpus;
-pub use queue::{Queue, unfit, unmet_need};
+pub use queue::{Queue, unfit};
 pub use summary::{QueueSummary, Summary};
 
 use crate::store::BackupPlan;

@@ -20,31 +20,13 @@ const POLICY: &str = "miser";
 /// The longest slack of promises: a day.
 const MOST_SLACK: Span = Span::from_ticks(86_400_000_000);
 
-/// A need, and the reason why it is not met.
-type UnmetNeed = (fn(&Needs) -> bool, &'static str);
-
-/// Needs of policies that processes on one machine cannot meet, and the reasons.
-const UNMET: [UnmetNeed; 6] = [
-    (|needs| needs.resizing, "it resizes running jobs, which no process can follow"),
-    (|needs| needs.host_table, "it places jobs on the hosts of one certain machine"),
-    (|needs| needs.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
-    (|needs| needs.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
-    (|needs| needs.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
-    (|needs| needs.swapping, "overhead: a stopped process keeps its memory"),
-];
-
-/// Returns the reason why the daemon cannot run a policy with these needs.
-pub fn unmet_need(needs: &Needs) -> Option<&'static str> {
-    UNMET.iter().find(|(needed, _)| needed(needs)).map(|(_, why)| *why)
-}
-
 /// Returns the reason why a policy with these needs has no shadow and is none.
 pub fn unfit(needs: &Needs) -> Option<&'static str> {
     if needs.time_slices {
         return Some("it slices time");
     }
     // A shadow ends no process, so its plans may go beyond limits.
-    unmet_need(&Needs { beyond_limits: false, ..*needs })
+    Needs { beyond_limits: false, ..*needs }.unmet_in_daemon()
 }
 
 /// The checked configuration of a queue.
@@ -196,7 +178,7 @@ fn policy(queue: &QueueFile, pool: &Week) -> Result<PolicySpec, Problem> {
         let horizon = horizon.map_err(|error| of_field(written, "horizon", &error))?;
         policy = policy.with_horizon(horizon).map_err(|error| of_field(written, "horizon", &error))?;
     }
-    if let Some(why) = unmet_need(&policy.needs()) {
+    if let Some(why) = policy.needs().unmet_in_daemon() {
         let name = policy.descriptor().name;
         return Err(wrong(format!("policy {name}: {why}; it runs in simulations only")));
     }

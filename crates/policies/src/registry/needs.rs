@@ -81,6 +81,34 @@ impl Needs {
         (!fits).then(|| self.hosts())
     }
 
+    /// Returns the need that processes on one machine cannot meet, with the reason; `None` if the daemon runs such a policy.
+    pub fn unmet_in_daemon(&self) -> Option<&'static str> {
+        let unable = [
+            (self.resizing, "it resizes running jobs, which no process can follow"),
+            (self.host_table, "it places jobs on the hosts of one certain machine"),
+            (self.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
+            (self.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
+            (self.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
+            (self.swapping, "overhead: a stopped process keeps its memory"),
+        ];
+        first(unable)
+    }
+
+    /// Returns the need that a driver of Slurm cannot meet; `None` if it runs such a policy.
+    pub fn unmet_on_slurm(&self) -> Option<&'static str> {
+        let unable = [
+            (self.host_table, "the hosts of one certain machine"),
+            (self.swapping, "to swap out suspended jobs"),
+            (self.checkpoints, "to keep the work of jobs that it returns to the queue"),
+            (self.resizing, "to resize jobs"),
+            (self.time_slices, "to slice time"),
+            (self.named_processors, "to choose processors"),
+            (self.known_runtimes, "the runtimes of jobs in advance"),
+            (self.beyond_limits, "jobs that run beyond their limits"),
+        ];
+        first(unable)
+    }
+
     /// Returns the hosts that are needed, in words.
     pub const fn hosts(&self) -> &'static str {
         match self {
@@ -92,4 +120,9 @@ impl Needs {
             _ => "hosts of any kind",
         }
     }
+}
+
+/// Returns the first reason that applies.
+fn first<const N: usize>(reasons: [(bool, &'static str); N]) -> Option<&'static str> {
+    reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
 }
