@@ -120,7 +120,7 @@ const KINDS: [Kind; 18] = [
 /// The kinds of steps that fewer seeds have.
 const RARE: [Kind; 4] = [Kind::StopShim, Kind::SignalMain, Kind::Soon, Kind::ShutDown];
 
-/// The kinds of steps whose rules are not complete yet. Only wide scripts have them.
+/// The kinds of steps that only wide scripts have: not all of their rules hold in all seeds yet.
 const WIDE: [Kind; 3] = [Kind::TearCommit, Kind::FailOpen, Kind::Restore];
 
 /// The features of jobs that a seed has.
@@ -146,7 +146,7 @@ struct Features {
     blocks: bool,
 }
 
-/// Returns the script of a seed, with this number of steps. A `wide` one may have steps whose rules are not complete yet.
+/// Returns the script of a seed, with this number of steps. A `wide` one has more kinds of steps and features.
 pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let [mut draws, mut more] = [0, 1].map(|sequence| Draws { seed, sequence, nth: 0 });
     let mut machine = machine(&mut draws);

@@ -26,7 +26,7 @@ struct Args {
     /// Steps of each script.
     #[arg(long, default_value_t = 300)]
     steps: usize,
-    /// Draws also restores of backups, torn commits and failed openings, whose rules are not complete yet.
+    /// Makes every script a wide one, with restores of backups, torn commits and failed openings; else one in ten is.
     #[arg(long)]
     wide: bool,
     /// Plays this script instead.
@@ -52,6 +52,13 @@ struct Args {
     json: bool,
 }
 
+/// Of so many seeds one has a wide script.
+const WIDE: u64 = 10;
+
+fn script_of(args: &Args, seed: u64) -> Script {
+    script(seed, args.steps, args.wide || seed % WIDE == WIDE - 1)
+}
+
 fn range(text: &str) -> Result<Range<u64>, String> {
     let bounds = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     bounds.ok_or_else(|| format!("{text:?} is no range such as 0..2000"))
@@ -67,7 +74,7 @@ fn main() -> Result<()> {
         return play(&args, &script);
     }
     if args.trace {
-        return play(&args, &script(args.seeds.start, args.steps, args.wide));
+        return play(&args, &script_of(&args, args.seeds.start));
     }
     let failures = play_seeds(&args);
     for (seed, failure) in &failures {
@@ -78,7 +85,7 @@ fn main() -> Result<()> {
         );
     }
     match failures.first() {
-        Some((seed, failure)) => report(&args, &script(*seed, args.steps, args.wide), failure),
+        Some((seed, failure)) => report(&args, &script_of(&args, *seed), failure),
         None => report_marks(&args),
     }
 }
@@ -138,7 +145,7 @@ fn play_seeds(args: &Args) -> Vec<(u64, Failure)> {
                     if seed >= args.seeds.end || (!args.all && found()) {
                         return;
                     }
-                    let outcome = run(&script(seed, args.steps, args.wide));
+                    let outcome = run(&script_of(args, seed));
                     steps.fetch_add(args.steps as u64, Ordering::Relaxed);
                     jobs.fetch_add(outcome.jobs as u64, Ordering::Relaxed);
                     batches.fetch_add(outcome.batches, Ordering::Relaxed);
