@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use miserly_live::config::unmet_need;
 use miserly_policies::{Needs, PolicyDescriptor, Registry};
 
 /// Returns the names of a policy: its own, and its spellings.
@@ -53,13 +52,16 @@ fn machines_of_each_policy() {
 #[test]
 fn policies_in_the_daemon() {
     let cells = |needs: &Needs| {
-        let runs = unmet_need(needs).map_or_else(|| "yes".to_owned(), |why| format!("no: {why}"));
+        let runs = needs.unmet_in_daemon().map_or_else(|| "yes".to_owned(), |why| format!("no: {why}"));
+        let drives =
+            needs.unmet_on_slurm().map_or_else(|| "yes".to_owned(), |need| format!("no: it needs {need}"));
         let facts = [needs.suspension, needs.time_slices, needs.named_processors, needs.begin_and_deadline];
-        std::iter::once(runs).chain(facts.map(yes)).collect()
+        [runs, drives].into_iter().chain(facts.map(yes)).collect()
     };
     let heads = [
         "policy",
         "runs in the daemon",
+        "drives Slurm",
         "suspends jobs",
         "slices time",
         "has processors of its own",

@@ -229,6 +229,7 @@ pub(crate) fn reservation() -> Reservation {
     Reservation {
         name: "course".to_owned(),
         queue: Some("batch".to_owned()),
+        give_to: Some("night".into()),
         cpus: 8,
         memory: Some(1 << 30),
         gpus: 1,
