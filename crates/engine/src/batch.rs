@@ -26,6 +26,8 @@ pub(crate) struct PendingBatch {
     pub(crate) actions: Vec<(Attempt, Action)>,
     /// Windows that began without a daemon, until the system has started their jobs.
     pub(crate) begun: BTreeMap<i64, BegunWindow>,
+    /// The jobs whose waiting shims began their windows by themselves.
+    pub(crate) shims_begun: BTreeSet<i64>,
     /// Jobs that started although their deadline had passed, until they are removed again.
     pub(crate) expired: Vec<i64>,
     /// The starts of jobs, for the observer.
@@ -195,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_window_is_planned_by_an_action_of_its_own_unless_the_launch_is_pending() {
-        let window = PlannedWindow { start: Time::from_ticks(5), end: Time::from_ticks(9), cpus: vec![0] };
+        let (start, end) = (Time::from_ticks(5), Time::from_ticks(9));
+        let window = PlannedWindow { start, end, cpus: vec![0], after: vec![], latest: start };
         let mut batch = PendingBatch::default();
         batch.plan_window(ATTEMPT, window);
         assert!(matches!(&batch.actions[..], [(ATTEMPT, Action::PlanWindow(_))]));

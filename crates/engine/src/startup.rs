@@ -7,6 +7,8 @@ use std::sync::Arc;
 use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
 use miserly_marks::mark;
 
+use crate::attempt::planned_windows::SentWindows;
+use crate::attempt::waiting_shims::WaitingShims;
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
@@ -73,6 +75,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             reads: VecDeque::new(),
             snapshots,
             start_observer: None,
+            windows: SentWindows::default(),
+            shims: WaitingShims::default(),
         };
         engine.load()?;
         engine.publish();
@@ -93,7 +97,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.move_gang_jobs();
         self.resend_state(now.ticks);
-        self.forget_planned_windows();
+        self.withdraw_again();
+        self.expect_windows();
         self.add_planned_windows();
         self.batch.has_setup = true;
         self.report_unreadable();
@@ -119,8 +124,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
+    ///
+    /// # Errors
+    /// [`EngineError::NotStarted`] if a window that began has no start in the ledger: an overdue job is there, or another job started in
+    /// it. Then the windows are adopted before anything else, and the caller applies its inputs again.
     pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
         mark!("an absence");
+        self.fit_pools(now)?;
+        self.begin_all_waiting(absence.launched.iter().copied());
+        self.begin_all_waiting(absence.begun.iter().map(|begun| (begun.attempt, now.ticks)));
         self.judge_launches(now, &absence.launched);
         // Not at the instants at which it was due: no action followed then.
         let at = self.values.next_instant(now.ticks);
@@ -133,9 +145,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.find_overdue(at, &mut round);
         self.update_dependencies(now, at, &mut round)?;
-        self.apply_begun_windows(at, absence.begun, &mut round);
+        self.apply_begun_windows(at, absence.begun.clone(), &mut round);
         self.play(now, at, round)?;
-        self.revert_begun_windows(now)?;
+        let mut not_started = absence.begun;
+        not_started.retain(|begun| self.batch.begun.contains_key(&begun.attempt.job));
+        if !not_started.is_empty() {
+            mark!("a begun window has no start in the ledger");
+            return Err(EngineError::NotStarted(not_started));
+        }
         // Those of windows that began without this daemon.
         self.judge_launches(now, &absence.launched);
         self.settle_dependencies(now, Some(Fault::Away))
@@ -292,7 +309,10 @@ impl StoredJobs {
         let mut jobs = StoredJobs::default();
         for row in journal.live_jobs()? {
             match Record::read(&row) {
-                Ok(record) => jobs.attempts.extend(record.attempt()),
+                Ok(record) => {
+                    jobs.attempts.extend(record.attempt());
+                    jobs.attempts.extend(record.waiting_attempt());
+                }
                 Err(_) => drop(jobs.unreadable.insert(row.number)),
             }
         }

@@ -29,6 +29,9 @@ struct Args {
     /// Draws also restores of backups, torn commits and failed openings, whose rules are not complete yet.
     #[arg(long)]
     wide: bool,
+    /// Lets shims wait for the windows of promised jobs, whose rules are not complete yet.
+    #[arg(long)]
+    waits: bool,
     /// Plays this script instead.
     #[arg(long)]
     script: Option<PathBuf>,
@@ -52,6 +55,15 @@ struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Returns the script of a seed.
+    fn of_seed(&self, seed: u64) -> Script {
+        let mut script = script(seed, self.steps, self.wide);
+        script.machine.waits = self.waits;
+        script
+    }
+}
+
 fn range(text: &str) -> Result<Range<u64>, String> {
     let bounds = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     bounds.ok_or_else(|| format!("{text:?} is no range such as 0..2000"))
@@ -67,7 +79,7 @@ fn main() -> Result<()> {
         return play(&args, &script);
     }
     if args.trace {
-        return play(&args, &script(args.seeds.start, args.steps, args.wide));
+        return play(&args, &args.of_seed(args.seeds.start));
     }
     let failures = play_seeds(&args);
     for (seed, failure) in &failures {
@@ -78,7 +90,7 @@ fn main() -> Result<()> {
         );
     }
     match failures.first() {
-        Some((seed, failure)) => report(&args, &script(*seed, args.steps, args.wide), failure),
+        Some((seed, failure)) => report(&args, &args.of_seed(*seed), failure),
         None => report_marks(&args),
     }
 }
@@ -138,7 +150,7 @@ fn play_seeds(args: &Args) -> Vec<(u64, Failure)> {
                     if seed >= args.seeds.end || (!args.all && found()) {
                         return;
                     }
-                    let outcome = run(&script(seed, args.steps, args.wide));
+                    let outcome = run(&args.of_seed(seed));
                     steps.fetch_add(args.steps as u64, Ordering::Relaxed);
                     jobs.fetch_add(outcome.jobs as u64, Ordering::Relaxed);
                     batches.fetch_add(outcome.batches, Ordering::Relaxed);

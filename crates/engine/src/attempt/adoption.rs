@@ -7,7 +7,7 @@ use miserly_core::Time;
 use miserly_marks::mark;
 
 use crate::job::unrecorded::UNKNOWN;
-use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher, Run};
+use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
@@ -19,29 +19,34 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Adopts the attempts that are in windows and whose jobs the system has not started: their ledger has other plans.
     pub(crate) fn adopt_begun(&mut self, begun: &[BegunWindow]) {
-        for BegunWindow { attempt, cpus, end } in begun {
+        for window @ BegunWindow { attempt, .. } in begun {
             if self.jobs.is_running(attempt.job) {
                 continue;
             }
             let record = self.jobs.get(attempt.job);
             // A suspended job is in its window, too.
-            let waits = |run: &Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
             let is_aside = self.unrecorded.aside.record(attempt.job).is_some();
-            if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
+            if is_aside || record.is_some_and(|record| !record.waits_in(*attempt)) {
                 continue;
             }
-            mark!("a begun window without a start is adopted");
-            let adoption = Adoption {
-                attempt: *attempt,
-                name: record.map(|record| record.name.to_string()).unwrap_or_default(),
-                cpus: cpus.clone(),
-                memory: record.map_or(0, |record| record.memory.kilobytes()),
-                end: Some(*end).filter(|end| *end < Time::MAX),
-                ..Adoption::default()
-            };
-            Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
-            self.withhold_cpus();
+            self.adopt_window(window);
         }
+    }
+
+    /// Adopts an attempt that is in a window.
+    pub(crate) fn adopt_window(&mut self, BegunWindow { attempt, cpus, end }: &BegunWindow) {
+        mark!("a begun window without a start is adopted");
+        let record = self.jobs.get(attempt.job);
+        let adoption = Adoption {
+            attempt: *attempt,
+            name: record.map(|record| record.name.to_string()).unwrap_or_default(),
+            cpus: cpus.clone(),
+            memory: record.map_or(0, |record| record.memory.kilobytes()),
+            end: Some(*end).filter(|end| *end < Time::MAX),
+            ..Adoption::default()
+        };
+        Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
+        self.withhold_cpus();
     }
 
     /// Ends the adoption of an attempt of a job with a record: it is over, or its window begins.
