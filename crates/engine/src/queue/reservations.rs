@@ -71,13 +71,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             );
             return Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Conflict, message) }.into());
         }
+        let setup = self.setup_without(|one| one.name == name)?;
         if let Some(queue) = &reservation.give_to {
-            let left: Vec<_> =
-                self.setup.reservations.iter().filter(|one| one.name != name).cloned().collect();
-            let setup = Setup::clone(&self.setup).with_reservations(&left)?;
             self.check_promised(now, &setup, queue)?;
         }
-        self.drop_reservations(now, |one| one.name == name)?;
+        self.replace_setup(now, setup)?;
         tracing::info!("operator {} removes reservation {name}", (self.info.users.0)(caller.uid));
         Ok(DaemonReply::Reservations(vec![self.current().reservation(now, &reservation)]))
     }
@@ -95,7 +93,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(());
         }
         self.expiry_tried = Some(now.ticks);
-        match self.drop_reservations(now, |one| over.contains(&one.name)) {
+        let setup = self.setup_without(|one| over.contains(&one.name)).map_err(RequestError::from);
+        match setup.and_then(|setup| self.replace_setup(now, setup)) {
             Err(RequestError::Fatal(error)) => Err(error),
             Err(RequestError::Refused(problem)) => {
                 tracing::warn!("a past reservation stays: {problem}");
@@ -105,15 +104,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn drop_reservations(
-        &mut self,
-        now: Now,
-        is_dropped: impl Fn(&Reservation) -> bool,
-    ) -> Result<(), RequestError> {
+    /// Returns the setup without some of the reservations.
+    fn setup_without(&self, is_dropped: impl Fn(&Reservation) -> bool) -> Result<Setup, Problem> {
         let left: Vec<Reservation> =
             self.setup.reservations.iter().filter(|one| !is_dropped(one)).cloned().collect();
-        let setup = Setup::clone(&self.setup).with_reservations(&left)?;
-        self.replace_setup(now, setup)
+        Setup::clone(&self.setup).with_reservations(&left)
     }
 
     fn check_reserves(&self, caller: &Caller) -> Result<(), Problem> {
