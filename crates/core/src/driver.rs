@@ -23,6 +23,9 @@ crate::named_enum! {
     }
 }
 
+/// The instant of a driver before its first round.
+const BEFORE_ALL: Time = Time::from_ticks(i64::MIN);
+
 /// A policy over a ledger, driven one round of events at a time, under any clock.
 pub struct Driver {
     ledger: Ledger,
@@ -37,10 +40,9 @@ pub struct Driver {
 impl Driver {
     /// Returns a driver of this policy. The policy is rebuilt from the ledger first.
     pub fn new(mut ledger: Ledger, mut policy: Box<dyn Policy>, event_order: EventOrder) -> Driver {
-        let last = Time::from_ticks(i64::MIN);
         prepare(&mut ledger, &*policy);
-        policy.rebuild(last, &ledger);
-        Driver { ledger, policy, event_order, wake: None, last, unchecked: 0 }
+        policy.rebuild(BEFORE_ALL, &ledger);
+        Driver { ledger, policy, event_order, wake: None, last: BEFORE_ALL, unchecked: 0 }
     }
 
     /// Returns the hosts that the policy keeps idle for waiting jobs.
@@ -109,6 +111,10 @@ impl Driver {
     ) -> Result<(), Violation> {
         if now < self.last {
             return Err(self.source_error(now, None, Rule::TimeWentBack));
+        }
+        // The policy was rebuilt before its first instant was known. What a suspended job has left depends on it.
+        if self.last == BEFORE_ALL && self.ledger.suspended().next().is_some() {
+            self.policy.rebuild(now, &self.ledger);
         }
         self.last = now;
         let timer = self.wake.is_some_and(|wake| wake <= now);
