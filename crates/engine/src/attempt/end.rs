@@ -215,6 +215,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) {
         let number = attempt.job;
         mark!("a job is submitted again");
+        let has_place = self.jobs.get(number).is_some_and(Record::is_in_ledger);
         self.leave_system(at, number, outcome, round);
         self.forget(attempt);
         self.jobs.leave_ledger(number);
@@ -225,7 +226,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.started = None;
         record.promise.renew(cause);
         record.state = JobState::Deferred;
-        self.submit_record(at, number, round);
+        if has_place {
+            self.submit_record(at, number, round);
+        } else {
+            // A restored state did not know of the attempt. The job waits for its place as before.
+            mark!("a deferred job runs again");
+            self.batch.touch(number);
+        }
     }
 
     /// Counts the window of an attempt that has ended, if its processor time is limited.
