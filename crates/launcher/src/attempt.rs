@@ -39,10 +39,9 @@ pub enum Begin<T> {
     Find,
     /// Supervise a shim that was found alive.
     Alive(T),
-    /// Supervise the shim of an attempt without a usable record. It runs on, also if it was stopped: nobody else continues it.
-    Adopted(T),
-    /// End an unknown job with this grace period. Nothing is reported, and its folder is removed.
-    Unknown(T, Span),
+    /// Supervise the shim of an attempt without a usable record. It runs on, also if it was stopped: nobody else continues it. With
+    /// a grace period it is ended.
+    Adopted(T, Option<Span>),
 }
 
 /// An attempt.
@@ -56,8 +55,6 @@ pub(crate) struct Supervised<S: Site> {
     backoff: Backoff,
     /// The start of the window with which it was launched, if it had one.
     planned_start: Option<BootTime>,
-    /// Whether the engine knows the attempt. If not, nothing is reported.
-    is_known: bool,
 }
 
 /// The stage of an attempt.
@@ -94,11 +91,10 @@ pub(crate) enum FindReason {
 impl<S: Site> Supervised<S> {
     /// Begins with an attempt.
     pub(crate) fn begin(site: &S, attempt: Attempt, number: u64, begin: Begin<ShimOf<S>>) -> Supervised<S> {
-        mark_variant!(&begin, Begin { Launch, Find, Alive, Adopted, Unknown });
+        mark_variant!(&begin, Begin { Launch, Find, Alive, Adopted });
         let stage = Stage::Over;
         let (deferred, backoff, planned_start) = (vec![], Backoff::new(FIRST), None);
-        let mut this =
-            Supervised { attempt, number, stage, deferred, backoff, planned_start, is_known: true };
+        let mut this = Supervised { attempt, number, stage, deferred, backoff, planned_start };
         match begin {
             Begin::Launch(launch) => {
                 this.stage = Stage::Queued(PendingLaunch {
@@ -109,22 +105,13 @@ impl<S: Site> Supervised<S> {
             }
             Begin::Find => this.find(site, FindReason::Restart),
             Begin::Alive(shim) => this.supervise(site, shim),
-            Begin::Adopted(shim) => {
-                this.deferred.push(AttemptMessage::Do(Action::Continue));
-                this.supervise(site, shim);
-            }
-            Begin::Unknown(shim, grace) => {
-                this.is_known = false;
-                this.deferred.push(AttemptMessage::Do(Action::Kill { grace }));
+            Begin::Adopted(shim, grace) => {
+                let action = grace.map_or(Action::Continue, |grace| Action::Kill { grace });
+                this.deferred.push(AttemptMessage::Do(action));
                 this.supervise(site, shim);
             }
         }
         this
-    }
-
-    /// Returns whether nothing is left to do, not even at a message.
-    pub(crate) fn is_done(&self) -> bool {
-        !self.is_known && matches!(self.stage, Stage::Over)
     }
 
     /// Returns the instant of the next step that needs no message and no event.
@@ -350,7 +337,7 @@ impl<S: Site> Supervised<S> {
 
     /// Reports the start of the command, which may come later than the launch of its shim.
     fn report_start(&self, site: &S, supervision: &mut Supervision<S>, now: BootTime) {
-        if let Some(started) = supervision.take_start(site, now).filter(|_| self.is_known) {
+        if let Some(started) = supervision.take_start(site, now) {
             let at = site.host().clock().stored(&started);
             if let Some(at) = at {
                 site.report(Input::Launched(self.attempt, at));
@@ -379,14 +366,14 @@ impl<S: Site> Supervised<S> {
 
     /// Reports the usage of the attempt, before its end.
     fn report_usage(&self, site: &S, usage: Option<Usage>) {
-        if let Some(usage) = usage.filter(|_| self.is_known) {
+        if let Some(usage) = usage {
             site.report(Input::Used(self.attempt, usage));
         }
     }
 
     /// Reports that the epilog failed, before the end.
     fn report_epilog(&self, site: &S, failed: Option<String>) {
-        if let Some(why) = failed.filter(|_| self.is_known) {
+        if let Some(why) = failed {
             site.report(Input::EpilogFailed(self.attempt, why));
         }
     }
@@ -397,17 +384,13 @@ impl<S: Site> Supervised<S> {
         // The next job may get its processors as soon as the end is known.
         site.host().end_partition(self.attempt);
         self.deferred.clear();
-        if self.is_known {
-            site.host().pass(CrashPoint::BeforeReport);
-            if matches!(outcome, AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }) {
-                mark!("a shutdown is noticed");
-                // Other shims get the signal, too.
-                site.report(Input::ShuttingDown);
-            }
-            site.report(Input::AttemptEnded(self.attempt, outcome));
-        } else {
-            site.submit(self.attempt, Task::Remove);
+        site.host().pass(CrashPoint::BeforeReport);
+        if matches!(outcome, AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }) {
+            mark!("a shutdown is noticed");
+            // Other shims get the signal, too.
+            site.report(Input::ShuttingDown);
         }
+        site.report(Input::AttemptEnded(self.attempt, outcome));
     }
 }
 

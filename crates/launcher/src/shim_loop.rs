@@ -162,9 +162,6 @@ impl<S: Site> ShimLoop<S> {
         if was_delayed && matches!(supervised.stage, Stage::Queued(_)) {
             self.queue.push_back(attempt);
         }
-        if supervised.is_done() {
-            return self.remove(attempt);
-        }
         let next = supervised.next();
         self.set_deadline(attempt, next);
     }

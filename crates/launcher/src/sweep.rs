@@ -48,12 +48,16 @@ pub(crate) fn sweep<H: Host>(
     unreadable: &BTreeSet<i64>,
     unknown: UnknownAttempts,
 ) -> io::Result<Vec<Adoption>> {
-    let sweep = Sweep { host, supervisor, unknown, until: host.clock().boot_now().after(LONGEST) };
+    let ending = match unknown {
+        UnknownAttempts::Adopt => None,
+        UnknownAttempts::End(grace) => Some(grace),
+    };
+    let sweep = Sweep { host, supervisor, ending, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         mark!("an attempt without a record");
         adopted.extend(if unreadable.contains(&attempt.job) {
-            sweep.adopt(attempt)
+            sweep.adopt(attempt, None)
         } else {
             sweep.settle_unknown(attempt)
         });
@@ -64,7 +68,8 @@ pub(crate) fn sweep<H: Host>(
 struct Sweep<'a, H, S> {
     host: &'a H,
     supervisor: &'a S,
-    unknown: UnknownAttempts,
+    /// The grace period of unknown attempts, if they are ended.
+    ending: Option<Span>,
     /// The end of the time for replies.
     until: BootTime,
 }
@@ -72,24 +77,16 @@ struct Sweep<'a, H, S> {
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
     fn settle_unknown(&self, attempt: Attempt) -> Option<Adoption> {
         let path = self.host.folder(attempt);
-        match (self.host.find(attempt, REPLY_TIMEOUT), self.unknown) {
-            (Ok(Found::Alive(shim)), UnknownAttempts::End(grace)) => {
-                mark!("an unknown attempt is ended");
-                tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
-                self.supervisor.supervise(attempt, Begin::Unknown(shim, grace));
-            }
-            (
-                Ok(Found::Alive(_)) | Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)),
-                UnknownAttempts::Adopt,
-            ) => {
+        match self.host.find(attempt, REPLY_TIMEOUT) {
+            Ok(Found::Alive(_)) | Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
                 mark!("an unknown attempt is alive, or not found yet");
-                return self.adopt(attempt);
+                return self.adopt(attempt, self.ending);
             }
-            (Ok(_), _) => {
+            Ok(_) => {
                 mark!("an unknown attempt is over");
                 self.host.retire(attempt);
             }
-            (Err(error), _) => {
+            Err(error) => {
                 mark!("an unknown attempt is not found");
                 tracing::error!("{}: its job is unknown: {error}", path.display());
             }
@@ -97,15 +94,16 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         None
     }
 
-    /// Supervises an attempt without a usable record, if it runs or may run.
-    fn adopt(&self, attempt: Attempt) -> Option<Adoption> {
+    /// Supervises an attempt without a usable record, if it runs or may run. With a grace period it is ended if it is found. Until
+    /// its end nobody else gets its processors.
+    fn adopt(&self, attempt: Attempt, ending: Option<Span>) -> Option<Adoption> {
         let path = self.host.folder(attempt);
         let spec = self.host.spec(attempt);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
         let window = match self.host.find(attempt, REPLY_TIMEOUT) {
             Ok(Found::Alive(mut shim)) => {
                 let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-                self.supervisor.supervise(attempt, Begin::Adopted(shim));
+                self.supervisor.supervise(attempt, Begin::Adopted(shim, ending));
                 window
             }
             Err(error @ FindFailure::Final(_)) => {
@@ -124,10 +122,9 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         mark!("an attempt is adopted");
         let (cpus, end) = window.unwrap_or_default();
         let end = end.filter(|end| *end < BootTime::MAX).map(|end| self.host.clock().ticks(end));
-        tracing::warn!(
-            "{}: it runs without a record of its job; it is adopted, with cpus {cpus:?}",
-            path.display()
-        );
+        let treatment =
+            if ending.is_some() { "it is ended; until then it holds" } else { "it is adopted, with" };
+        tracing::warn!("{}: it runs without a record of its job; {treatment} cpus {cpus:?}", path.display());
         Some(adoption(attempt, spec.as_ref(), Adoption { cpus, end, ..Adoption::default() }))
     }
 }
