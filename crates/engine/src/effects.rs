@@ -82,13 +82,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             mark!("a window begins while its attempt is ended");
             return;
         }
-        if let Some(attempt) = record.attempt() {
-            self.release_adopted(attempt);
-        }
+        let was_adopted = record.attempt().is_some_and(|attempt| self.release_adopted(attempt));
         let Some(record) = self.jobs.get(number) else { return };
         let whole = record.end_of_window(at + self.slack(number, now.ticks - at));
         let (cpus, end) = match self.batch.begun.remove(&number) {
-            Some(begun) => (begun.cpus, begun.end),
+            Some(begun) if begun.cpus.is_empty() => (self.allocate_cpus(number), begun.end),
+            Some(begun) => {
+                if was_adopted {
+                    mark!("an adopted attempt keeps its processors in its window");
+                    self.cpus.take_these(&begun.cpus);
+                }
+                (begun.cpus, begun.end)
+            }
             None => (self.allocate_cpus(number), whole),
         };
         if end <= at {

@@ -49,13 +49,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         has_new
     }
 
-    /// Ends the adoption of an attempt of a job with a record: it is over, or its window begins.
-    pub(crate) fn release_adopted(&mut self, attempt: Attempt) {
-        self.remove_adopted(attempt);
-    }
-
-    /// Removes an adopted attempt. Returns whether there was one.
-    fn remove_adopted(&mut self, attempt: Attempt) -> bool {
+    /// Ends the adoption of an attempt: it is over, or its window begins. Returns whether there was one.
+    pub(crate) fn release_adopted(&mut self, attempt: Attempt) -> bool {
         if !self.unrecorded.is_adopted(attempt) {
             return false;
         }
@@ -73,7 +68,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Ends the adoption of an attempt that is over. Its record stays if the row of its job cannot be read: a later reader finds the
     /// end there.
     pub(crate) fn end_adopted(&mut self, attempt: Attempt) {
-        if self.remove_adopted(attempt) {
+        if self.release_adopted(attempt) {
             tracing::warn!("job {}: its attempt {} is over; {}", attempt.job, attempt.nth, UNKNOWN);
         }
         if self.unrecorded.unreadable(attempt.job).is_none() {

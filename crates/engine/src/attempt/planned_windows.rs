@@ -120,7 +120,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let Some(job) = self.jobs.handle(number).filter(|_| planned && self.is_waiting(number)) else {
                 continue;
             };
-            if !self.cpus.take_all_of(&begun.cpus) {
+            if self.cpus.has_own(&record.queue) {
+                mark!("a begun window of a queue with its own processors");
+                // The policy names them as it starts the job.
+                begun.cpus.clear();
+            }
+            // Those of an adopted attempt are withheld for it.
+            if !self.unrecorded.is_adopted(begun.attempt) && !self.cpus.take_all_of(&begun.cpus) {
                 mark!("a begun window has lost its processors");
                 // Another job held them when they were sent, and no later plan arrived. The job moves.
                 begun.cpus = self.cpus.take(begun.cpus.len() as u64);
@@ -138,7 +144,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut doubtful = std::mem::take(&mut self.batch.doubtful);
         for (number, begun) in std::mem::take(&mut self.batch.begun) {
             mark!("a begun window has no start in the ledger");
-            self.cpus.give(&begun.cpus);
+            if !self.unrecorded.is_adopted(begun.attempt) {
+                self.cpus.give(&begun.cpus);
+            }
             if let Some((latest, cause)) = doubtful.remove(&number) {
                 mark!("a promise breaks although its window began");
                 self.batch.touch(number);
