@@ -1,4 +1,4 @@
-//! Retiring an attempt: one record of it is kept until a backup of the state contains its end.
+//! Retiring an attempt: its start and its end are kept until a backup of the state contains them.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use miserly_marks::mark;
 
 use crate::files::{END, STARTED};
 
-/// The records that prove how an attempt ended, or that it began. The first one present is kept.
+/// The records that prove how an attempt ended, and when it began.
 pub const PROOFS: [&str; 2] = [END, STARTED];
 
 /// The folder of an attempt whose end the daemon has committed. No process uses it any more.
@@ -48,13 +48,15 @@ pub trait Remains {
     fn warn(&self, message: &dyn Display);
 }
 
-/// Sets the record of an attempt aside once its end is on disk. Removes the rest of its folder.
+/// Sets the records of an attempt aside once its end is on disk. Removes the rest of its folder.
 ///
-/// A recovery from a backup that is older than the end finds the record there. So the job does not run twice.
+/// A recovery from a backup that is older than the end finds them there. So the job does not run twice, and its promise is judged by its start.
 pub fn retire(remains: &impl Remains) {
-    let Some(proof) = PROOFS.into_iter().find(|proof| remains.has(proof)) else { return remove(remains) };
+    if !PROOFS.into_iter().any(|proof| remains.has(proof)) {
+        return remove(remains);
+    }
     mark!("retired");
-    if let Err(error) = reduce(remains, proof).and_then(|()| remains.set_aside()) {
+    if let Err(error) = reduce(remains).and_then(|()| remains.set_aside()) {
         mark!("a record is removed early");
         let folder = remains.path().display();
         remains.warn(&format_args!("the record of {folder} is removed early: {error}"));
@@ -71,8 +73,9 @@ fn remove(remains: &impl Remains) {
     }
 }
 
-/// Removes all files of a folder but one.
-fn reduce(remains: &impl Remains, kept: &str) -> io::Result<()> {
+/// Removes all files of a folder but its proofs.
+fn reduce(remains: &impl Remains) -> io::Result<()> {
     let names = remains.names()?;
-    names.iter().filter(|name| *name != kept).try_for_each(|name| remains.remove(name))
+    let mut others = names.iter().filter(|name| PROOFS.iter().all(|kept| *name != kept));
+    others.try_for_each(|name| remains.remove(name))
 }

@@ -63,9 +63,10 @@ struct Seen {
     released: bool,
     /// The last time limit, and the instant at which it was seen first.
     limit: (Duration, i64),
-    /// Whether a restored state had it unfinished. Its attempt may be one that the state did not know: it takes the place of
-    /// the job in the ledger, whose window begins then. The record of an ended one has no start.
+    /// Whether a restored state had it unfinished.
     restored: bool,
+    /// Whether a restored state had it unfinished, and does not know a boot in which its attempt may have begun.
+    clock_lost: bool,
     ended: Option<Phase>,
 }
 
@@ -73,6 +74,8 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     jobs: BTreeMap<i64, Seen>,
+    /// How often the machine has booted.
+    boots: u32,
     /// Whether a request permitted to move promises.
     moves: bool,
     /// Whether some jobs wait for others.
@@ -192,6 +195,11 @@ impl Watch {
         self.lost.is_empty()
     }
 
+    /// Takes note of another boot.
+    pub(crate) fn boot(&mut self) {
+        self.boots += 1;
+    }
+
     pub(crate) fn release(&mut self, number: i64) {
         self.change(number, |seen| seen.released = true);
     }
@@ -203,12 +211,15 @@ impl Watch {
     /// Takes note that the state is an earlier one.
     pub(crate) fn restore(&mut self, earlier: &Watch) {
         let later = std::mem::replace(self, earlier.clone());
+        let same_boot = self.boots == later.boots;
+        self.boots = later.boots;
         for (number, seen) in later.jobs {
             if let Some(earlier) = self.jobs.get_mut(&number) {
                 earlier.by_operator |= seen.by_operator;
                 earlier.requeued |= seen.requeued;
                 earlier.released |= seen.released;
-                earlier.restored = earlier.ended.is_none();
+                earlier.restored = seen.restored || earlier.ended.is_none();
+                earlier.clock_lost = seen.clock_lost || (earlier.ended.is_none() && !same_boot);
             } else {
                 self.lost.insert(number);
             }
@@ -423,7 +434,7 @@ impl World {
                 seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !self.preempts;
             let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
             seen.kept = latest
-                .filter(|_| runs_once && is_kept && !seen.restored)
+                .filter(|_| runs_once && is_kept && !seen.clock_lost)
                 .map(|latest| (latest, view.attempts));
             (seen.judged, seen.open) = (view.judged.len(), None);
         } else if view.judged.len() < seen.judged {
@@ -436,7 +447,7 @@ impl World {
             return Err(format!("it was launched {} times since {since}", view.attempts - attempts));
         }
         if !seen.wish.early
-            && !seen.restored
+            && !seen.clock_lost
             && comparable
             && let (Some(started), Some(begun)) = (started, begun)
             && (view.phase.ended().is_some() || begun + LATEST_NEWS < now)

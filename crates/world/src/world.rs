@@ -332,6 +332,7 @@ impl World {
         self.die(why);
         self.machine.lose_power();
         self.machine.boot_after(ticks);
+        self.watch.boot();
         self.now = self.machine.now();
         self.start()
     }

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::store::{ENDED, ended_folders, private_folder};
 
-/// Moves the record of an attempt to [`ENDED`] once its end is on disk. Removes the rest of its
+/// Moves the records of an attempt to [`ENDED`] once its end is on disk. Removes the rest of its
 /// folder.
 pub(super) fn retire(folder: &Path) {
     retire::retire(&Folder(folder));
@@ -75,22 +75,28 @@ fn while_backups(kept: &Path, change: impl Fn() -> io::Result<()>) -> io::Result
     Err(ErrorKind::NotFound.into())
 }
 
-/// Copies the record of an attempt of root to [`ENDED`] once its end is on disk.
+/// Copies the records of an attempt of root to [`ENDED`] once its end is on disk.
 pub(super) fn copy(folder: &Path) {
-    let Some(proof) = PROOFS.into_iter().find(|proof| folder.join(proof).exists()) else { return };
-    let copied = kept_folder(folder).and_then(|kept| while_backups(&kept, || copy_to(folder, proof, &kept)));
+    let proofs: Vec<_> = PROOFS.into_iter().filter(|proof| folder.join(proof).exists()).collect();
+    if proofs.is_empty() {
+        return;
+    }
+    let copied =
+        kept_folder(folder).and_then(|kept| while_backups(&kept, || copy_to(folder, &proofs, &kept)));
     if let Err(error) = copied {
         tracing::warn!("the record of {} is not kept: {error}", folder.display());
     }
 }
 
-fn copy_to(folder: &Path, proof: &str, kept: &Path) -> io::Result<()> {
+fn copy_to(folder: &Path, proofs: &[&str], kept: &Path) -> io::Result<()> {
     // No attempt has this name.
     let making = kept.with_added_extension("new");
     private_folder(&making)?;
-    let copy = making.join(proof);
-    fs::copy(folder.join(proof), &copy)?;
-    File::open(&copy)?.sync_all()?;
+    for proof in proofs {
+        let copy = making.join(proof);
+        fs::copy(folder.join(proof), &copy)?;
+        File::open(&copy)?.sync_all()?;
+    }
     match fs::rename(&making, kept) {
         // An earlier daemon has copied it.
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(&making),
@@ -142,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_of_an_end_is_kept_and_all_else_is_removed() {
+    fn start_and_end_are_kept_and_all_else_is_removed() {
         let state = tempfile::tempdir().unwrap();
         let attempt = |name: &str, files: &[&str]| {
             let folder = state.path().join("attempts").join(name);
@@ -153,9 +159,13 @@ mod tests {
             retire(&folder);
             assert!(!folder.exists(), "{name}");
             let kept = fs::read_dir(state.path().join(ENDED).join(name)).into_iter().flatten();
-            kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+            let mut names: Vec<_> =
+                kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
         };
-        assert_eq!(attempt("1.1", &["spec.json", "started.json", "end.json", "lock"]), ["end.json"]);
+        let all = ["spec.json", "started.json", "end.json", "lock"];
+        assert_eq!(attempt("1.1", &all), ["end.json", "started.json"]);
         assert_eq!(attempt("2.1", &["spec.json", "started.json"]), ["started.json"]);
         assert!(attempt("3.1", &["void", "lock"]).is_empty());
     }

@@ -40,6 +40,7 @@ impl Machine {
 
     /// Sends the signal of a shutdown to all shims and jobs.
     pub(crate) fn shut_down(&self) {
+        self.shuts_down.set(true);
         let places: Vec<_> = self.places.borrow().values().cloned().collect();
         for place in places {
             place.shuts_down.set(true);
