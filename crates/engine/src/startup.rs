@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use miserly_core::{Entry, Fault, JobId, Resources, Round, State, System, WakeUps};
+use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
 use miserly_marks::mark;
 
 use crate::batch::PendingBatch;
@@ -134,19 +134,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Removes what adopted attempts hold from the pools before the first round: it may start jobs.
     ///
-    /// No round of the journal shows that, so a replay goes on at the checkpoint of this start. Later rounds remove it instead if a
-    /// deferred job would find no place in what is left: its policy would refuse it.
+    /// No round of the journal shows that, so a replay goes on at the checkpoint of this start.
     fn withhold_adopted(&mut self, now: Now) -> Result<(), EngineError> {
-        let capacities = self.pool_capacities();
-        let too_large = |(place, capacity): &(usize, Resources)| {
-            let name = &self.setup.queues[*place].name;
-            let mut deferred = self.jobs.records().filter(|one| !one.is_in_ledger() && *one.queue == **name);
-            deferred.any(|one| !one.demand().fits_in(capacity))
-        };
-        if self.unrecorded.adopted().next().is_none() || capacities.iter().any(too_large) {
+        if self.unrecorded.adopted().next().is_none() {
             return Ok(());
         }
-        for (place, capacity) in capacities {
+        for (place, capacity) in self.pool_capacities() {
             let queue = &mut self.system.queues_mut()[place];
             if queue.ledger().machine().capacity() != capacity {
                 mark!("a start knows less than a whole pool");

@@ -226,13 +226,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.started = None;
         record.promise.renew(cause);
         record.state = JobState::Deferred;
-        if has_place {
-            self.submit_record(at, number, round);
-        } else {
-            // A restored state did not know of the attempt. The job waits for its place as before.
-            mark!("a deferred job runs again");
-            self.batch.touch(number);
+        // A restored state may not have known of the attempt: then the job waits for its place as before.
+        if has_place && self.jobs.get(number).is_some_and(|record| self.fits_pool(record)) {
+            return self.submit_record(at, number, round);
         }
+        mark!("a deferred job runs again");
+        self.dependencies.leave_place(number);
+        if let Some(record) = self.jobs.get_mut(number) {
+            record.entry = None;
+            self.dependencies.track(record);
+        }
+        self.batch.touch(number);
     }
 
     /// Counts the window of an attempt that has ended, if its processor time is limited.

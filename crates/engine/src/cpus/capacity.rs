@@ -30,6 +30,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if self.system.queues()[place].ledger().machine().capacity() != capacity {
                 let fault = Some(Fault::Capacity { queue, capacity });
                 self.play_now(now, Round { fault, ..Round::default() })?;
+                self.unpark();
             }
         }
         Ok(())

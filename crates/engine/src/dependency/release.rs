@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use miserly_core::{Amendment, Change, Fault, Round, Span, State, Submission, Time};
+use miserly_marks::mark;
 
 use crate::attempt::late_start::LONGEST_DELAY;
 use crate::dependency::expected_ends::{ExpectedEnds, limit_end, promised_end};
@@ -100,7 +101,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     self.dependencies.untrack(number);
                 }
             } else if self.dependencies.is_blocked(number) && self.is_begin_known(record, at) {
-                if self.dependencies.has_place_for(record) {
+                if self.dependencies.has_place_for(record) && self.fits_pool(record) {
                     self.submit_record(at, number, round);
                 } else {
                     self.dependencies.look_again(number);
@@ -120,11 +121,31 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         })
     }
 
-    /// Submits the deferred jobs that are due.
+    /// Submits the deferred jobs that are due. One that is larger than what its pool has now waits: its policy would refuse it.
     pub(crate) fn submit_due(&mut self, at: Time, round: &mut Round) {
         for number in self.dependencies.due(at) {
-            self.submit_record(at, number, round);
+            if self.jobs.get(number).is_some_and(|record| self.fits_pool(record)) {
+                self.submit_record(at, number, round);
+            } else {
+                mark!("a deferred job is larger than its pool now");
+                self.dependencies.park(number);
+            }
         }
+    }
+
+    /// Lets the deferred jobs try again that were larger than their pools.
+    pub(crate) fn unpark(&mut self) {
+        for number in self.dependencies.take_parked() {
+            if let Some(record) = self.jobs.get(number) {
+                self.dependencies.track(record);
+            }
+        }
+    }
+
+    /// Returns whether the pool of a job has at some time what it needs, without the processors that are lost now.
+    pub(crate) fn fits_pool(&self, record: &Record) -> bool {
+        let ledger = self.ledger_called(&record.queue);
+        ledger.is_some_and(|ledger| record.demand().fits_in(&ledger.machine().capacity()))
     }
 
     /// Submits a deferred job to its queue.

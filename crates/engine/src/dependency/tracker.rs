@@ -38,6 +38,8 @@ pub(crate) struct DependencyTracker {
     places: Places,
     /// The deferred jobs that wait for no other job.
     lines: Lines,
+    /// Those of them for which their pools are too small now. They are in no line.
+    parked: BTreeSet<i64>,
 }
 
 /// The dependencies of one job.
@@ -92,6 +94,7 @@ impl DependencyTracker {
     pub(crate) fn untrack(&mut self, job: i64) {
         let Some(of) = self.jobs.remove(&job) else { return };
         self.lines.remove(job);
+        self.parked.remove(&job);
         self.unseen.remove(&job);
         self.count_out(of.uid, of.after.len());
         for other in of.after {
@@ -173,6 +176,17 @@ impl DependencyTracker {
     pub(crate) fn due(&mut self, at: Time) -> Vec<i64> {
         self.lines.advance(at);
         self.lines.distribute(&mut Distribution::new(self.places.sums()), i64::MAX, usize::MAX)
+    }
+
+    /// Takes a deferred job out of its line until its pool has grown.
+    pub(crate) fn park(&mut self, job: i64) {
+        self.lines.remove(job);
+        self.parked.insert(job);
+    }
+
+    /// Returns the jobs that wait until their pools have grown.
+    pub(crate) fn take_parked(&mut self) -> BTreeSet<i64> {
+        std::mem::take(&mut self.parked)
     }
 
     /// Returns the jobs that others wait for, by number.
