@@ -10,11 +10,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use miserly_attempt::files::Flush;
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, Supervisor};
+use miserly_attempt::shim::{
+    Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, Supervisor, ThreadClass,
+};
 use miserly_attempt::{
-    AttemptSpec, BootId, BootTime, Connection, DaemonHost, Exit, Files, FindError, FoundAttempt, Identity,
-    JobUser, KillResult, LaunchError, OutputFile, ProcessUsage, ProgramKind, RecordError, ResourceLimits,
-    RunMode, ShimOf, ShimRefusal, StartRecord, find, launch,
+    AttemptSpec, BootId, BootTime, Connection, CriticalPriority, DaemonHost, Exit, Files, FindError,
+    FoundAttempt, Identity, JobUser, KillResult, LaunchError, OutputFile, ProcessUsage, ProgramKind,
+    RecordError, ResourceLimits, RunMode, ShimOf, ShimRefusal, StartRecord, find, launch,
 };
 use miserly_cgroup::{CgroupError, Limits, Usage};
 
@@ -45,6 +47,7 @@ pub(crate) fn spec() -> AttemptSpec {
         umask: 0o77,
         limits: ResourceLimits::default(),
         mode: RunMode::Reserved { cpus: vec![0], end: at(100) },
+        critical_priority: CriticalPriority::Off,
         grace: Duration::from_secs(10),
         orphan_resume_delay: Duration::from_secs(5),
         run_limit: None,
@@ -457,7 +460,7 @@ impl Host for Shim {
         Ok(true)
     }
 
-    fn place(&mut self, _cpus: &[u32], _out_of_idle: bool) -> io::Result<()> {
+    fn place(&mut self, _cpus: &[u32], _class: Option<ThreadClass>) -> io::Result<()> {
         Ok(())
     }
 
@@ -474,6 +477,8 @@ impl Host for Shim {
         Ok(())
     }
 
+    fn set_class(&mut self, _class: ThreadClass) {}
+
     fn is_idle(&self) -> bool {
         false
     }
@@ -489,6 +494,8 @@ impl Host for Shim {
     fn limit(&mut self, _limits: &Limits) -> Vec<CgroupError> {
         vec![]
     }
+
+    fn set_weight(&mut self, _raised: bool) {}
 
     fn freeze(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
