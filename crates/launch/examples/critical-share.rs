@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use miserly_cgroup::Tree;
 use miserly_launch::{
@@ -116,9 +116,9 @@ fn shares(
     thread::sleep(SETTLE);
     let mut shares = vec![];
     for _ in 0..REPEATS {
-        let (before, began) = (time_of(&pids)?, Instant::now());
+        let (before, began) = (time_of(&pids)?, BootTime::now());
         thread::sleep(Duration::from_secs(setup.length.into()));
-        let (used, passed) = (time_of(&pids)?.saturating_sub(before), began.elapsed());
+        let (used, passed) = (time_of(&pids)?.saturating_sub(before), BootTime::now().since(began));
         shares.push(used.as_secs_f64() / passed.as_secs_f64() / setup.cpus.len() as f64);
     }
     shim.request(&ShimCommand::Kill { grace: Duration::ZERO })?;
@@ -154,7 +154,7 @@ fn spec(setup: &Setup, job: u64, priority: CriticalPriority, pids: &Path) -> Att
         limits: ResourceLimits::default(),
         mode: RunMode::Reserved {
             cpus: setup.cpus.clone(),
-            end: BootTime::now().after(Duration::from_mins(60)),
+            end: BootTime::now().after(Duration::from_hours(1)),
         },
         critical_priority: priority,
         grace: Duration::from_secs(1),
