@@ -211,8 +211,10 @@ impl<H: Host> Supervisor<H> {
             // The program becomes the command when it is resumed.
             self.stop_group();
         }
+        // Not after it: the command may keep this shim from running at once.
+        let permitted = self.host.now();
         self.begin_prolog()?;
-        self.correct_start(started, asked);
+        self.correct_start(started, permitted.since(asked));
         Ok(())
     }
 
@@ -238,10 +240,9 @@ impl<H: Host> Supervisor<H> {
         SetupFailure::new(failure, self.host.is_shortage(error))
     }
 
-    /// Writes the start record again if the permission came much later than it was `asked` for, because this shim was stopped
+    /// Writes the start record again if the permission came much later than it was asked for, because this shim was stopped
     /// between the two.
-    fn correct_start(&self, started: StartRecord, asked: BootTime) {
-        let late = self.host.now().since(asked);
+    fn correct_start(&self, started: StartRecord, late: Duration) {
         let at = started.at.after(late);
         if late > LATE_PERMISSION
             && let Err(error) = self.attempt.files.write_start(&StartRecord { at, ..started })

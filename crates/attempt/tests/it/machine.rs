@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::files::Flush;
+use miserly_attempt::files::{Flush, STARTED};
 use miserly_attempt::shim::{
     Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, Supervisor, ThreadClass,
 };
@@ -85,6 +85,8 @@ pub(crate) struct Machine {
     /// The effects of shims, and the one before which the shim is killed.
     effects: Cell<u32>,
     kill_at: Cell<u32>,
+    /// How long the shim does not run after it has given the permission.
+    starved: Cell<Duration>,
 }
 
 impl Machine {
@@ -103,6 +105,7 @@ impl Machine {
             shim: RefCell::default(),
             effects: Cell::default(),
             kill_at: Cell::default(),
+            starved: Cell::default(),
         })
     }
 
@@ -112,6 +115,16 @@ impl Machine {
 
     pub(crate) fn kill_shim_at(&self, effect: u32) {
         self.kill_at.set(effect);
+    }
+
+    pub(crate) fn starve_shim(&self, length: Duration) {
+        self.starved.set(length);
+    }
+
+    /// Returns the start of the command, as it is recorded.
+    pub(crate) fn recorded_start(&self) -> BootTime {
+        let files = self.files.borrow();
+        serde_json::from_slice::<StartRecord>(&files[STARTED]).unwrap().instant().parts().0
     }
 
     pub(crate) fn effects(&self) -> u32 {
@@ -359,6 +372,11 @@ impl Host for Shim {
     type Connection = End;
 
     fn now(&self) -> BootTime {
+        if let Main::Preparing(end) = &*self.0.main.borrow()
+            && end.has_line()
+        {
+            self.0.now.set(self.0.now.get().after(self.0.starved.take()));
+        }
         self.0.now.get()
     }
 
