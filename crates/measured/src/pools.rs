@@ -72,7 +72,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>) -> Result<Pools, MeasureError> {
 
 /// The sessions of some programs, and their figures so far.
 struct Watch {
-    watch: Stopwatch,
+    began: Stopwatch,
     readings: Readings,
     /// The leaders of the sessions of each program. None: it does not run.
     sessions: Vec<Vec<u32>>,
@@ -81,21 +81,17 @@ struct Watch {
 impl Watch {
     fn new(names: &[&'static str]) -> Watch {
         let readings = Readings { names: names.to_vec(), steps: vec![], points: vec![vec![]; names.len()] };
-        Watch { watch: Stopwatch::start(), readings, sessions: vec![vec![]; names.len()] }
+        Watch { began: Stopwatch::start(), readings, sessions: vec![vec![]; names.len()] }
     }
 
     /// Looks for the length of a step. `look` returns the figures of all programs, over the seconds since the last look.
-    fn step(
-        &mut self,
-        text: &'static str,
-        mut look: impl FnMut(&[Vec<u32>], f64) -> Vec<f64>,
-    ) -> Result<(), MeasureError> {
+    fn step(&mut self, text: &'static str, mut look: impl FnMut(&[Vec<u32>], f64) -> Vec<f64>) {
         let mut sums = vec![0.0; self.sessions.len()];
         look(&self.sessions, 1.0);
-        let mut last = self.watch.elapsed().as_secs_f64();
+        let mut last = self.began.elapsed().as_secs_f64();
         for nth in 0..LOOKS {
             thread::sleep(LOOK);
-            let now = self.watch.elapsed().as_secs_f64();
+            let now = self.began.elapsed().as_secs_f64();
             let figures = look(&self.sessions, now - last);
             last = now;
             for (number, figure) in figures.into_iter().enumerate() {
@@ -108,7 +104,6 @@ impl Watch {
         let jobs = self.sessions.iter().skip(1).filter_map(|leaders| leaders.first());
         let permitted = jobs.map(|leader| permitted(*leader)).collect();
         self.readings.steps.push(Step { text, means: sums, permitted });
-        Ok(())
     }
 }
 
@@ -126,24 +121,24 @@ fn processors(bench: &mut Bench<'_>) -> Result<Readings, MeasureError> {
         before = used;
         rates
     };
-    watch.step("a: interactive programs alone", &mut look)?;
+    watch.step("a: interactive programs alone", &mut look);
     let burn = ["kernel", "burn", "--threads", &threads.to_string()].map(str::to_owned).to_vec();
     let one = Batch::submit(bench, &daemon, "one", &burn, threads, |job| Submission {
         no_opportunistic: true,
         ..job
     })?;
     watch.sessions[1] = vec![one.leader()?];
-    watch.step("b: job 1 in its window", &mut look)?;
+    watch.step("b: job 1 in its window", &mut look);
     let two = Batch::submit(bench, &daemon, "two", &burn, threads, |job| job)?;
     watch.sessions[2] = vec![two.leader()?];
-    watch.step("c: job 2 before its window", &mut look)?;
+    watch.step("c: job 2 before its window", &mut look);
     let is_idle =
         |leader: u32| stat(leader, 41).as_deref() == Some("5") || group_value(leader, "cpu.idle") == Some(1);
     let early = is_idle(two.leader()?);
     bench.checks.add(Mechanism::Early, early, || "job 2 was not in the idle class".into());
     one.cancel(&daemon)?;
     watch.sessions[1].clear();
-    watch.step("d: job 1 has ended, job 2 in its window", &mut look)?;
+    watch.step("d: job 1 has ended, job 2 in its window", &mut look);
     let (leader, pool) = (two.leader()?, bench.site.pool.clone());
     let allowed = allowed(leader);
     bench.checks.add(Mechanism::Processors, numbers(&allowed) == pool && !is_idle(leader), || {
@@ -151,7 +146,7 @@ fn processors(bench: &mut Bench<'_>) -> Result<Readings, MeasureError> {
     });
     two.cancel(&daemon)?;
     watch.sessions[2].clear();
-    watch.step("e: job 2 has ended", &mut look)?;
+    watch.step("e: job 2 has ended", &mut look);
     daemon.stop()?;
     Ok(watch.readings)
 }
@@ -165,11 +160,11 @@ fn memory(bench: &mut Bench<'_>) -> Result<(Readings, bool), MeasureError> {
         let kept = sessions[1].first().and_then(|leader| group_value(*leader, "memory.min")).unwrap_or(0);
         vec![megabytes(&sessions[0]), megabytes(&sessions[1]), kept as f64 / 1e6]
     };
-    watch.step("a: nothing", look)?;
+    watch.step("a: nothing", look);
     let interactive = bench.hold(HELD[0])?;
     watch.sessions[0] = interactive.sessions()?;
     until(|| megabytes(&watch.sessions[0]) >= f64::from(HELD[0]))?;
-    watch.step("b: an interactive program", look)?;
+    watch.step("b: an interactive program", look);
     let burn = ["kernel", "burn"].map(str::to_owned);
     let first = Batch::submit(bench, &daemon, "first", &burn, threads, |job| Submission {
         no_opportunistic: true,
@@ -190,16 +185,16 @@ fn memory(bench: &mut Bench<'_>) -> Result<(Readings, bool), MeasureError> {
     })?;
     watch.sessions[1] = vec![batch.leader()?];
     until(|| megabytes(&watch.sessions[1]) >= f64::from(HELD[1]))?;
-    watch.step("c: the batch job before its window", look)?;
+    watch.step("c: the batch job before its window", look);
     first.cancel(&daemon)?;
     fs::write(&more, "").map_err(MeasureError::io(more.display().to_string()))?;
     until(|| megabytes(&watch.sessions[1]) >= f64::from(HELD[1] + HELD[2]))?;
-    watch.step("d: the batch job in its window", look)?;
+    watch.step("d: the batch job in its window", look);
     let leader = batch.leader()?;
     let keeps = group_value(leader, "memory.min").is_some();
     batch.cancel(&daemon)?;
     watch.sessions[1].clear();
-    watch.step("e: the batch job has ended", look)?;
+    watch.step("e: the batch job has ended", look);
     daemon.stop()?;
     let mut readings = watch.readings;
     if !keeps {

@@ -143,6 +143,6 @@ mod tests {
         assert_eq!(values, [4.0, 3.0, 3.0, 2.0, 2.0, 4.0, 4.0, 4.0]);
         let Body::Lines { series } = enforced_memory().body else { panic!("no lines") };
         assert!(series.iter().all(|series| series.points.len() == 6));
-        assert_eq!(series[2].points[3].1, 100.0);
+        assert_eq!(series[2].points[3], (3.0, 100.0));
     }
 }
