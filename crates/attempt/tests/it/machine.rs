@@ -124,7 +124,7 @@ impl Machine {
     /// Returns the start of the command, as it is recorded.
     pub(crate) fn recorded_start(&self) -> BootTime {
         let files = self.files.borrow();
-        serde_json::from_slice::<StartRecord>(&files[STARTED]).unwrap().instant().parts().0
+        serde_json::from_slice::<StartRecord>(&files[STARTED]).expect("a start record").instant().parts().0
     }
 
     pub(crate) fn effects(&self) -> u32 {
