@@ -111,6 +111,8 @@ pub(crate) enum KernelName {
     Stamp,
     /// Uses processor time until it is killed
     Burn,
+    /// Holds as many megabytes as rounds until it is killed
+    Hold,
     /// Ends the daemon and the jobs of a measurement that was killed
     Guard,
 }

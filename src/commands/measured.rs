@@ -60,6 +60,7 @@ pub(crate) fn kernel(args: &KernelArgs) -> anyhow::Result<()> {
         KernelName::Cg => ProgramTask::Kernel(Kernel::Cg, args.rounds),
         KernelName::Stamp => ProgramTask::Stamp,
         KernelName::Burn => ProgramTask::Burn,
+        KernelName::Hold => ProgramTask::Hold(args.rounds),
         KernelName::Guard => {
             let folder = args.folder.as_deref().context("a guard has a folder")?;
             return Ok(guard(folder, args.group.as_deref())?);

@@ -88,6 +88,33 @@ fn copies_run_in_their_windows_and_nothing_is_left() {
 }
 
 #[test]
+fn figures_3_and_4_have_the_values_of_the_kernel() {
+    if !has_two_cpus() {
+        return;
+    }
+    let lab = Lab::new();
+    let run = lab.run("5-pools");
+    let (stdout, stderr) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert_eq!(run.status.code(), Some(0), "{stdout}\n{stderr}");
+    let cells = |step: &str| -> Vec<String> {
+        let line = stdout.lines().find(|line| line.starts_with(&format!("| {step} "))).expect("a step");
+        line.split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    // Job 1 is in its window, and job 2 before its own.
+    let permitted = cells("c: job 2 before its window")[5].clone();
+    let (one, two) = permitted.split_once("; ").expect("two jobs");
+    assert!(one.contains("normal class") && two.contains("idle class"), "{permitted}");
+    let number = |step: &str, column: usize| cells(step)[column].parse::<f64>().expect("a number");
+    assert!(
+        number("d: the batch job in its window", 3) > number("c: the batch job before its window", 3) + 40.0
+    );
+    for picture in ["figure-3", "figure-3-enforced", "figure-4", "figure-4-enforced"] {
+        assert!(lab.results(&format!("charts/{picture}.svg")).starts_with("<svg"), "{picture}");
+    }
+    lab.is_clean();
+}
+
+#[test]
 fn an_interrupt_ends_the_daemon_its_jobs_and_the_burners() {
     if !has_two_cpus() {
         return;

@@ -64,7 +64,7 @@ pub use message::{Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessag
 pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
 pub use spec::{
-    AttemptSpec, CgroupSpec, CommandSpec, EarlySignal, Interaction, JobUser, MAX_CPU, OutputFile,
-    PrivateFolders, ReservedWindow, ResourceLimits, RunMode, SpecError, SpecRecord,
+    AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, Interaction, JobUser, MAX_CPU,
+    OutputFile, PrivateFolders, ReservedWindow, ResourceLimits, RunMode, SpecError, SpecRecord,
 };
 pub use time::BootTime;

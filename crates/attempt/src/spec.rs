@@ -55,6 +55,9 @@ pub struct AttemptSpec {
     pub limits: ResourceLimits,
     /// Opportunistic, or in the reserved window.
     pub mode: RunMode,
+    /// Priority over other programs in the window.
+    #[serde(default)]
+    pub critical_priority: CriticalPriority,
     /// Time from `SIGTERM` to the end of the window. `SIGKILL` follows at the end.
     pub grace: Duration,
     /// Time for which a stopped job stays stopped without a connected daemon. The shim then resumes
@@ -164,6 +167,9 @@ pub struct CgroupSpec {
     /// jobs.
     #[serde(default)]
     pub early_on_all: bool,
+    /// Whether the groups of the tree have a higher weight while the job is in its window with a priority.
+    #[serde(default)]
+    pub raises: bool,
     /// Whether the processors of its window are taken from all other programs, as a partition.
     #[serde(default)]
     pub strict: bool,
@@ -197,6 +203,19 @@ pub struct ResourceLimits {
     /// It is set where no control group limits those of the job.
     #[serde(default)]
     pub processes: Option<u64>,
+}
+
+/// The priority over other programs of a job in its window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CriticalPriority {
+    /// None: it has the priority of any other program.
+    #[default]
+    Off,
+    /// The highest among ordinary programs: by the weight of the control group, or by nice values where there is none.
+    Auto,
+    /// Above all ordinary programs (`SCHED_RR`). Where the kernel refuses that, as `Auto`.
+    RealTime,
 }
 
 /// The mode in which a job runs.

@@ -247,6 +247,16 @@ impl JobGroup {
         Ok(self.0.read("cpu.idle")? == "1")
     }
 
+    /// Returns the share of the processors beside other groups: 1 to 10000, and 0 for an idle group.
+    ///
+    /// # Errors
+    /// [`CgroupError::Io`] if the group does not exist or has no cpu controller, [`CgroupError::Unknown`].
+    pub fn weight(&self) -> Result<u32, CgroupError> {
+        const WEIGHT: &str = "cpu.weight";
+        let text = self.0.read(WEIGHT)?;
+        text.parse().map_err(|_| CgroupError::Unknown { path: self.0.path().join(WEIGHT), text })
+    }
+
     /// Removes the group. It must have no process.
     ///
     /// # Errors

@@ -26,6 +26,8 @@ pub enum Setting {
     Partition(bool),
     /// Whether the group runs only where nothing else wants to (`cpu.idle`).
     Idle(bool),
+    /// The share of the processors beside other groups: 1 to 10000 (`cpu.weight`).
+    Weight(u32),
     /// Bytes that are taken from others before they are taken from the group (`memory.min`).
     MemoryMin(u64),
     /// Maximum bytes of memory; `None` is no limit (`memory.max`).
@@ -46,6 +48,7 @@ impl Setting {
             Setting::ExclusiveCpus(_) => EXCLUSIVE,
             Setting::Partition(_) => PARTITION,
             Setting::Idle(_) => "cpu.idle",
+            Setting::Weight(_) => "cpu.weight",
             Setting::MemoryMin(_) => "memory.min",
             Setting::MemoryMax(_) => "memory.max",
             Setting::SwapMax(_) => "memory.swap.max",
@@ -62,6 +65,7 @@ impl Setting {
             Setting::Idle(on) | Setting::KillTogether(on) => u8::from(*on).to_string(),
             Setting::MemoryMin(bytes) => whole_pages(*bytes).to_string(),
             Setting::MemoryMax(bytes) | Setting::SwapMax(bytes) => limit(bytes.map(whole_pages)),
+            Setting::Weight(weight) => weight.to_string(),
             Setting::Pids(number) => limit(*number),
         }
     }

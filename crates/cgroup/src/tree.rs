@@ -10,6 +10,11 @@ use crate::{CgroupError, Group, JobGroup, Limits, Processors, Setting, parse_cpu
 /// The controllers that jobs use.
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
 
+/// The highest weight of a group (`cpu.weight`).
+const RAISED: u32 = 10_000;
+/// The weight of a group at its creation.
+const DEFAULT: u32 = 100;
+
 const SHIMS: &str = "shims";
 const JOBS: &str = "jobs";
 
@@ -143,6 +148,54 @@ impl Tree {
         job.end_partition()?;
         job.remove()?;
         failure.map_or(Ok(()), Err)
+    }
+
+    /// Gives a job that is not idle the highest weight beside other programs, also in the groups of the tree above it.
+    ///
+    /// # Errors
+    /// [`CgroupError::Io`], [`CgroupError::Differs`]: the kernel refuses a weight.
+    pub fn raise(&self, job: &JobGroup) -> Result<(), CgroupError> {
+        Setting::Weight(RAISED).apply(job.group())?;
+        self.settle_weight()
+    }
+
+    /// Takes the weight away that [`raise`](Tree::raise) gave. The group of the job may be gone.
+    ///
+    /// # Errors
+    /// As [`raise`](Tree::raise).
+    pub fn lower(&self, job: &JobGroup) -> Result<(), CgroupError> {
+        match Setting::Weight(DEFAULT).apply(job.group()) {
+            Err(error) if !error.is_missing() => Err(error),
+            _ => self.settle_weight(),
+        }
+    }
+
+    /// Raises the weight of the tree if a job is raised, and lowers it else.
+    ///
+    /// Several processes may do so at the same time: each looks again after it has written, so the last look is followed by no
+    /// write.
+    ///
+    /// # Errors
+    /// As [`raise`](Tree::raise).
+    pub fn settle_weight(&self) -> Result<(), CgroupError> {
+        loop {
+            let raised = self.has_raised_job()?;
+            for group in [&self.root, &self.jobs] {
+                match Setting::Weight(if raised { RAISED } else { DEFAULT }).apply(group) {
+                    // Beside the root of the hierarchy there is no other group.
+                    Err(error) if error.is_missing() => {}
+                    other => other?,
+                }
+            }
+            if self.has_raised_job()? == raised {
+                return Ok(());
+            }
+        }
+    }
+
+    fn has_raised_job(&self) -> Result<bool, CgroupError> {
+        let is_raised = |job: &JobGroup| job.weight().is_ok_and(|weight| weight == RAISED);
+        Ok(self.jobs()?.iter().any(|(.., job)| is_raised(job)))
     }
 
     /// Returns the group of an attempt, whether or not it exists.

@@ -131,6 +131,31 @@ fn a_probe_tells_the_truth_about_every_setting() {
 }
 
 #[test]
+fn the_tree_is_raised_as_long_as_a_job_is() {
+    let Some(place) = Place::new("weight") else { return };
+    if !place.0.probe(0).unwrap().has(Capability::Idle) {
+        return;
+    }
+    let weights =
+        || [place.0.group(), &place.0.group().child("jobs")].map(|group| group.read("cpu.weight").unwrap());
+    let (job, other) = (place.job(), place.0.job(8, 1));
+    other.create().unwrap();
+    place.0.raise(&job).unwrap();
+    place.0.raise(&other).unwrap();
+    assert_eq!((job.weight().unwrap(), weights()), (10_000, ["10000", "10000"].map(str::to_owned)));
+    place.0.lower(&job).unwrap();
+    assert_eq!((job.weight().unwrap(), weights()), (100, ["10000", "10000"].map(str::to_owned)));
+    // The group of a job whose shim was killed may be gone.
+    other.remove().unwrap();
+    place.0.lower(&other).unwrap();
+    assert_eq!(weights(), ["100", "100"].map(str::to_owned));
+    // An idle group has no weight.
+    job.limit(&Limits { idle: Some(true), ..Limits::default() });
+    assert!(place.0.raise(&job).is_err());
+    assert_eq!(weights(), ["100", "100"].map(str::to_owned));
+}
+
+#[test]
 fn memory_of_the_tree_is_kept_only_if_all_groups_above_keep_it() {
     let Some(place) = Place::new("memory") else { return };
     let size = 8 << 20;

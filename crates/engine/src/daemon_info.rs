@@ -1,6 +1,6 @@
 //! Facts about the daemon that the engine displays and cannot find out itself.
 
-use miserly_api::model::Unenforced;
+use miserly_api::model::{CriticalPriority, Unenforced};
 
 use crate::{ClockMark, QueueUsers};
 
@@ -38,6 +38,8 @@ pub struct DaemonInfo {
     pub groups: AccountNames,
     /// The guarantees that cannot be enforced.
     pub unenforced: Vec<Unenforced>,
+    /// The priority of jobs in their windows over other programs.
+    pub critical_priority: Option<CriticalPriority>,
     /// The highest known job number, from [`highest`](crate::highest) and the folders of attempts.
     ///
     /// After damage the stored next number may be lost or old.

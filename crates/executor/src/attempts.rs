@@ -82,6 +82,7 @@ impl Attempts {
         let base = request.spec(&self.socket, &self.groups);
         let limits = ResourceLimits { processes: user.as_ref().map(|_| most_processes()), ..base.limits };
         let spec = AttemptSpec {
+            critical_priority: self.rules.critical_priority,
             limits,
             private_folders: self.private_folders(request).filter(|_| user.is_some()),
             queue_programs: programs.and_then(|programs| programs.programs(request, user.as_ref())),
@@ -171,6 +172,7 @@ impl Attempts {
     /// The groups cannot be listed.
     pub fn sweep_groups(&self) -> io::Result<()> {
         self.groups.end_partitions()?;
+        self.groups.settle_weight();
         for attempt in self.groups.attempts()? {
             if !attempt.folder(&self.folder).exists() {
                 // A group that stays is tried again at the next start.

@@ -27,6 +27,8 @@ pub struct GroupSettings {
     pub probed: u32,
     /// Whether there are queues whose jobs have partitions.
     pub has_strict_queues: bool,
+    /// Whether jobs in their windows have a priority over other programs.
+    pub has_priority: bool,
 }
 
 /// The place of the control groups of jobs.
@@ -48,6 +50,8 @@ pub struct GroupFacts {
     pub can: Vec<Capability>,
     /// Whether jobs of strict queues have partitions.
     pub has_partitions: bool,
+    /// Whether the weight of the tree can be raised for jobs in their windows.
+    pub raises: bool,
     /// Why jobs of strict queues cannot have partitions; `None` if they can, or if there is no such queue.
     pub no_partitions: Option<String>,
 }
@@ -96,6 +100,7 @@ impl JobGroups {
             memory: memory.map(|kilobytes| kilobytes.saturating_mul(1024)),
             pids: Some(cpus.saturating_mul(PIDS)),
             early_on_all: place.in_systemd,
+            raises: place.facts.raises,
             strict: strict && place.facts.has_partitions,
         })
     }
@@ -158,7 +163,18 @@ impl JobGroups {
     /// Removes the group of an attempt that is over.
     pub(crate) fn remove(&self, attempt: AttemptId) -> io::Result<()> {
         let Some(job) = self.job(attempt) else { return Ok(()) };
-        job.remove().map_err(|error| io::Error::other(format!("its control group stays: {error}")))
+        job.remove().map_err(|error| io::Error::other(format!("its control group stays: {error}")))?;
+        // Its shim may have been killed before it did so.
+        self.settle_weight();
+        Ok(())
+    }
+
+    /// Lowers the weight of the tree unless a job in its window needs it.
+    pub(crate) fn settle_weight(&self) {
+        if let Some(place) = self.0.as_ref().filter(|place| place.facts.raises) {
+            // The next end of a job tries it again.
+            let _ = place.tree.settle_weight();
+        }
     }
 
     /// Returns the attempts that have a group.
@@ -172,7 +188,7 @@ impl JobGroups {
 
 impl Place {
     fn open(settings: &GroupSettings) -> Result<(Place, Vec<String>), SystemdError> {
-        let GroupSettings { place, memory, cpus, probed, has_strict_queues } = settings;
+        let GroupSettings { place, memory, cpus, probed, has_strict_queues, has_priority } = settings;
         let tree = match place {
             GroupPlace::Folder(path) => Tree::open(path)?,
             GroupPlace::Systemd => Scopes::open()?,
@@ -199,7 +215,10 @@ impl Place {
         if let Some(why) = &no_partitions {
             warnings.push(format!("jobs of strict queues share their idle processors: {why}"));
         }
-        let facts = GroupFacts { tree: folder, can, has_partitions, no_partitions };
+        // The weight of a scope is systemd's.
+        let may_raise = *has_priority && !in_systemd && can.contains(&Capability::Idle);
+        let raises = may_raise && tree.settle_weight().is_ok();
+        let facts = GroupFacts { tree: folder, can, has_partitions, raises, no_partitions };
         Ok((Place { tree, in_systemd, facts }, warnings))
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use miserly_api::model::{self, OutputNames, Submission};
 use miserly_launch::{
-    AttemptSpec, BootTime, EarlySignal, Interaction, MachineClock as _, OutputFile, ResourceLimits, RunMode,
+    AttemptSpec, BootTime, CriticalPriority, EarlySignal, Interaction, MachineClock as _, OutputFile,
+    ResourceLimits, RunMode,
 };
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +159,7 @@ impl LaunchRequest {
                 processes: None,
             },
             mode: self.mode.clone(),
+            critical_priority: CriticalPriority::Off,
             grace: self.grace,
             orphan_resume_delay: self.orphan_resume_delay,
             run_limit: self.run_limit,

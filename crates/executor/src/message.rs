@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use miserly_api::model::Submission;
-use miserly_launch::{AttemptEnd, KillResult, LostAttempt, ShimParts};
+use miserly_launch::{AttemptEnd, CriticalPriority, KillResult, LostAttempt, ShimParts};
 use serde::{Deserialize, Serialize};
 
 use crate::{AttemptId, FindFailure, GroupFacts, GroupSettings, LaunchFailure, LaunchRequest, QueueRules};
@@ -40,6 +40,8 @@ pub struct Rules {
     pub private_folders: bool,
     /// The service of PAM whose modules check the account and set up the session; `None` for no PAM.
     pub pam: Option<String>,
+    /// The priority of jobs in their windows over other programs.
+    pub critical_priority: CriticalPriority,
     /// The programs around attempts, by the name of the queue.
     pub programs: BTreeMap<String, QueueRules>,
 }

@@ -12,7 +12,7 @@ use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
-use miserly_launch::{assume_leaves_idle, leaves_idle};
+use miserly_launch::{PriorityRights, assume_priority_rights, priority_rights};
 use rustix::fs::{AtFlags, CWD, Mode, chmod, chownat};
 use rustix::io::Errno;
 use rustix::net::{
@@ -36,7 +36,7 @@ struct Handed {
     identity: String,
     groups: Option<GroupFacts>,
     warnings: Vec<String>,
-    leaves_idle: bool,
+    priorities: PriorityRights,
     problem: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl Service {
             return Ok(Some(format!("user {peer} is not that of the daemon")));
         }
         let started = self.wait_for_earlier().and_then(|()| start());
-        let leaves_idle = leaves_idle();
+        let priorities = priority_rights();
         let (socket, groups, warnings, problem) = match started {
             Ok(Started { socket, groups, warnings, process }) => {
                 self.executor = Some(process);
@@ -95,7 +95,7 @@ impl Service {
             }
             Err(problem) => (None, None, vec![], Some(problem)),
         };
-        let answer = Handed { identity: identity(), groups, warnings, leaves_idle, problem };
+        let answer = Handed { identity: identity(), groups, warnings, priorities, problem };
         let fds: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
         // A daemon that is gone needs no answer, and its executor ends with the socket.
         let _ = Channel::from_fd(connection)?.send(&answer, &fds, SendFlags::DONTWAIT);
@@ -144,7 +144,7 @@ pub fn hand_over(path: &Path) -> Result<Handover, StartError> {
         return Err(StartError::Problem("its service is of another build: start it again".to_owned()));
     }
     let socket = fds.pop().ok_or_else(|| StartError::Problem("its service sent no socket".to_owned()))?;
-    assume_leaves_idle(handed.leaves_idle);
+    assume_priority_rights(handed.priorities);
     Ok(Handover { socket, groups: handed.groups, warnings: handed.warnings })
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use miserly_cgroup::Tree;
 use miserly_cgroup::systemd::Scopes;
 use miserly_launch::{
-    AttemptSpec, BootTime, CgroupSpec, JobUser, MachineClock as _, OutputFile, PrivateFolders,
-    ResourceLimits, RunMode, launch, usable_cpus,
+    AttemptSpec, BootTime, CgroupSpec, CriticalPriority, JobUser, MachineClock as _, OutputFile,
+    PrivateFolders, ResourceLimits, RunMode, launch, usable_cpus,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -95,6 +95,7 @@ fn group(tree: &Tree, cpu: u32) -> Result<CgroupSpec, Box<dyn Error>> {
         memory: Some(MEMORY),
         pids: Some(512),
         early_on_all: false,
+        raises: false,
         strict: false,
     })
 }
@@ -122,6 +123,7 @@ fn spec(kind: &Kind, job: u64, cpus: &[u32], group: Option<&CgroupSpec>) -> Atte
         umask: 0o022,
         limits: ResourceLimits::default(),
         mode: RunMode::Reserved { cpus: cpus.to_vec(), end: BootTime::now().after(Duration::from_mins(1)) },
+        critical_priority: CriticalPriority::Off,
         grace: Duration::from_secs(1),
         orphan_resume_delay: Duration::from_mins(1),
         early_signal: None,

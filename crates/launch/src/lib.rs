@@ -75,13 +75,16 @@ pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
 pub use miserly_attempt::shim::{BEGIN_DELAY, STOP_TIMEOUT};
 pub use miserly_attempt::{
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
-    CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, KillResult,
-    LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage,
-    ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError,
-    ReplyMessage, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError,
-    StartFailure, StartRecord, StoredInstant,
+    CommandSpec, CriticalPriority, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction,
+    JobUser, KillResult, LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, PrivateFolders,
+    ProcessUsage, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, REPLY_TIMEOUT,
+    RecordError, ReplyMessage, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply,
+    SpecError, StartFailure, StartRecord, StoredInstant,
 };
-pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
+pub use probe::{
+    CriticalMeans, PriorityRights, Unenforced, assume_priority_rights, leaves_idle, priority_rights,
+    unenforced, usable_cpus,
+};
 pub use relay_socket::RelaySocket;
 pub use shortage::LaunchStep;
 pub use sys::pam::Pam;

@@ -5,7 +5,10 @@ use std::io;
 use std::sync::OnceLock;
 use std::thread;
 
+use miserly_attempt::CriticalPriority;
 use miserly_cgroup::Capability;
+use rustix::process::setpriority_process;
+use serde::{Deserialize, Serialize};
 
 use crate::cpus;
 use crate::sys;
@@ -129,23 +132,88 @@ pub fn usable_cpus() -> io::Result<Vec<u32>> {
     Ok(cpus::affinity(None)?)
 }
 
-/// Whether a job can leave the idle class, once it is known.
-static LEAVES: OnceLock<bool> = OnceLock::new();
-
-/// Takes the answer of another process, whose shims these are, for [`leaves_idle`]. An answer that is known stays.
-pub fn assume_leaves_idle(leaves: bool) {
-    let _ = LEAVES.set(leaves);
+/// What shims may do with the priorities of jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriorityRights {
+    /// Whether a job can leave the idle class. This requires root, `CAP_SYS_NICE`, or a nice limit of 20.
+    pub leaves_idle: bool,
+    /// Whether a job can have the nice value -20. This requires root, `CAP_SYS_NICE`, or a nice limit of 40.
+    pub nice: bool,
+    /// Whether a job can be in a class of real time. This requires root or `CAP_SYS_NICE`, and a control group with time for
+    /// it.
+    pub real_time: bool,
 }
 
-/// Returns whether a job can leave the idle class, tried in a short-lived thread at the first call.
+/// The rights, once they are known.
+static RIGHTS: OnceLock<PriorityRights> = OnceLock::new();
+
+/// Takes the answer of another process, whose shims these are, for [`priority_rights`]. An answer that is known stays.
+pub fn assume_priority_rights(rights: PriorityRights) {
+    let _ = RIGHTS.set(rights);
+}
+
+/// Returns what shims may do with the priorities of jobs, tried in a short-lived thread at the first call.
 ///
-/// This requires root, `CAP_SYS_NICE`, or a nice limit of 20. The answer stays that of the first call: a daemon may give up
-/// rights that its shims have.
-pub fn leaves_idle() -> bool {
-    *LEAVES.get_or_init(try_to_leave_idle)
+/// The answer stays that of the first call: a daemon may give up rights that its shims have.
+pub fn priority_rights() -> PriorityRights {
+    *RIGHTS.get_or_init(|| thread::scope(|scope| scope.spawn(try_priorities).join().unwrap_or_default()))
 }
 
-fn try_to_leave_idle() -> bool {
-    let leave = || sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok();
-    thread::scope(|scope| scope.spawn(leave).join().unwrap_or(false))
+/// Returns whether a job can leave the idle class.
+pub fn leaves_idle() -> bool {
+    priority_rights().leaves_idle
+}
+
+/// Tries all of them on the calling thread, which then ends.
+fn try_priorities() -> PriorityRights {
+    PriorityRights {
+        leaves_idle: sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok(),
+        nice: setpriority_process(None, -20).is_ok(),
+        real_time: sys::set_real_time(None).is_ok(),
+    }
+}
+
+miserly_core::listed_enum! {
+    /// The means that give a job in its window a priority over other programs. `Display` prints a sentence for users.
+    #[derive(thiserror::Error)]
+    pub enum CriticalMeans {
+        /// Other programs are kept off its processors.
+        #[error("other programs are kept off the cpus of jobs in their windows")]
+        Confinement "confinement",
+        /// The weights of control groups.
+        #[error("the control group of a job in its window has cpu.weight 10000, and so have the groups of the tree above it")]
+        Weight "cpu-weight",
+        /// Nice values.
+        #[error("the processes of a job in its window have the nice value -20, and so have their sessions")]
+        Nice "nice",
+        /// A class of real time.
+        #[error("the processes of a job in its window are in the class SCHED_RR; the kernel keeps some 5 % of each cpu for others")]
+        RealTime "real-time",
+        /// The configuration has switched it off.
+        #[error("none: critical-priority = \"none\"")]
+        Off "none",
+        /// The right is missing.
+        #[error("none: a nice value of -20 needs root, CAP_SYS_NICE or a nice limit of 40")]
+        NoRight "no-right",
+        /// The weights of the control groups belong to another program.
+        #[error("none: the weight of the tree of control groups belongs to another program, such as systemd")]
+        ForeignGroups "foreign-groups",
+    }
+}
+
+impl CriticalMeans {
+    /// Returns the means on this machine, in control groups that can do `can`. `raises` is whether the weight of their tree can be
+    /// raised, `confines` whether other programs are kept off.
+    pub fn of(priority: CriticalPriority, can: &[Capability], raises: bool, confines: bool) -> CriticalMeans {
+        let PriorityRights { nice, real_time, .. } = priority_rights();
+        match priority {
+            CriticalPriority::RealTime if real_time => CriticalMeans::RealTime,
+            _ if confines => CriticalMeans::Confinement,
+            CriticalPriority::Off => CriticalMeans::Off,
+            _ if can.contains(&Capability::Idle) && raises => CriticalMeans::Weight,
+            _ if can.contains(&Capability::Idle) => CriticalMeans::ForeignGroups,
+            _ if nice => CriticalMeans::Nice,
+            _ => CriticalMeans::NoRight,
+        }
+    }
 }

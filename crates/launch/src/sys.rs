@@ -58,8 +58,20 @@ pub fn install_filter(instructions: &[FilterInstruction]) -> io::Result<()> {
 /// # Errors
 /// `EPERM` if the kernel does not let the thread leave the class; `ESRCH` if the thread has exited.
 pub(crate) fn set_idle(thread: Option<Pid>, idle: bool) -> io::Result<()> {
-    let class = if idle { libc::SCHED_IDLE } else { libc::SCHED_OTHER };
-    let parameter = libc::sched_param { sched_priority: 0 };
+    set_class(thread, if idle { libc::SCHED_IDLE } else { libc::SCHED_OTHER }, 0)
+}
+
+/// Puts a thread into the class of round robin (`SCHED_RR`), with the lowest priority. `None` is the calling thread.
+///
+/// # Errors
+/// `EPERM` without the right to do so, or if the thread's control group has no time for real-time threads; `ESRCH` if the thread
+/// has exited.
+pub(crate) fn set_real_time(thread: Option<Pid>) -> io::Result<()> {
+    set_class(thread, libc::SCHED_RR, 1)
+}
+
+fn set_class(thread: Option<Pid>, class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
     #[allow(unsafe_code, reason = "rustix has no sched_setscheduler")]
     // SAFETY: the kernel only reads the parameter, which outlives the call. The system call is made
     // directly because musl has no wrapper.

@@ -354,6 +354,7 @@ fn daemon_info(options: &Options, executor: &Executor, groups: &JobGroups) -> Da
         users: AccountNames(users::name),
         groups: AccountNames(users::group_name),
         unenforced: groups.unenforced(runs_as_users),
+        critical_priority: Some(groups.critical_priority()),
         ..DaemonInfo::default()
     }
 }

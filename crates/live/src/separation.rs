@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use miserly_executor::{GroupFacts, NoProgram, Program, Settings, StartError, start};
-use miserly_launch::{empty_bounding_set, leaves_idle, shim};
+use miserly_launch::{empty_bounding_set, priority_rights, shim};
 use nix::unistd::{self, Gid, Uid, User};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, chownat, fchmod, fchown, openat};
@@ -159,7 +159,7 @@ pub fn separate(configuration: &Configuration, exe: &Path) -> Result<Option<Sepa
         tracing::warn!("{warning}");
     }
     // A process remembers the answer: shims have rights that this process gives up.
-    leaves_idle();
+    priority_rights();
     give_up_rights(&user)?;
     tracing::info!("jobs run as their users; the daemon has given up the rights of root and is {name}");
     Ok(Some(Separated { socket: started.socket, groups: started.groups, no_shim_program }))

@@ -10,7 +10,7 @@ use miserly_kernels::Kernel;
 use serde::Serialize;
 
 use crate::checks::{Checks, Mechanism};
-use crate::daemon::{Daemon, read_record};
+use crate::daemon::{Daemon, Settings, read_record};
 use crate::disturbance::Disturbance;
 use crate::error::MeasureError;
 use crate::guard;
@@ -85,7 +85,15 @@ pub(crate) struct Running {
     output: PathBuf,
 }
 
-/// Burners of processor time. They end with this.
+impl Burners {
+    /// Returns the leaders of their sessions.
+    pub(crate) fn sessions(&self) -> Result<Vec<u32>, MeasureError> {
+        let pids = self.0.iter().map(|child| processes::pid(*child));
+        pids.collect::<Result<_, _>>().map_err(MeasureError::io("a burner"))
+    }
+}
+
+/// Programs that run until this ends: burners of processor time.
 pub(crate) struct Burners(Vec<ChildId>);
 
 impl Drop for Burners {
@@ -131,11 +139,17 @@ impl<'a> Bench<'a> {
 
     /// Starts a daemon with so many processors for jobs. Its state is new.
     pub(crate) fn daemon(&mut self, cpus: usize) -> Result<Daemon, MeasureError> {
-        let folder = self.new_path("daemon");
-        Daemon::start(&self.options.exe, &folder, cpus, self.options.cgroup.as_deref())
+        let cgroup = self.options.cgroup.as_deref();
+        self.daemon_with(&Settings { cpus, cgroup, priority: "auto" })
     }
 
-    fn new_path(&mut self, name: &str) -> PathBuf {
+    /// Starts a daemon with other settings.
+    pub(crate) fn daemon_with(&mut self, settings: &Settings<'_>) -> Result<Daemon, MeasureError> {
+        let folder = self.new_path("daemon");
+        Daemon::start(&self.options.exe, &folder, settings)
+    }
+
+    pub(crate) fn new_path(&mut self, name: &str) -> PathBuf {
         self.files += 1;
         self.scope.folder.join(format!("{name}-{}", self.files))
     }
@@ -181,12 +195,21 @@ impl<'a> Bench<'a> {
     pub(crate) fn burners(&self, count: usize, cpus: &[u32]) -> Result<Burners, MeasureError> {
         let mut burners = Burners(vec![]);
         for _ in 0..count {
-            let mut command = Command::new(&self.options.exe);
-            command.args(["kernel", "burn"]).args(child_arguments(Placement { cpus, nice: None }));
-            command.stdin(Stdio::null()).stdout(Stdio::null());
-            burners.0.push(processes::start(&mut command).map_err(MeasureError::io("a burner"))?);
+            burners.0.push(self.endless(&["burn"], cpus)?);
         }
         Ok(burners)
+    }
+
+    /// Starts a program that holds so many megabytes.
+    pub(crate) fn hold(&self, megabytes: u32) -> Result<Burners, MeasureError> {
+        Ok(Burners(vec![self.endless(&["hold", "--rounds", &megabytes.to_string()], &[])?]))
+    }
+
+    fn endless(&self, arguments: &[&str], cpus: &[u32]) -> Result<ChildId, MeasureError> {
+        let mut command = Command::new(&self.options.exe);
+        command.arg("kernel").args(arguments).args(child_arguments(Placement { cpus, nice: None }));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        processes::start(&mut command).map_err(MeasureError::io("a burner"))
     }
 
     /// Returns a job of a kernel, as wide as the pool.
@@ -240,7 +263,7 @@ impl<'a> Bench<'a> {
             begin: seconds_between(self.since.as_microsecond(), record.begin),
             end: seconds_between(self.since.as_microsecond(), record.end),
             seconds: record.seconds,
-            received: record.cpu_seconds / (record.seconds * threads as f64),
+            received: record.received(threads),
             others_before: before.others,
             steal_before: before.steal,
             load_average: before.load,

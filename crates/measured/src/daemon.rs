@@ -27,6 +27,17 @@ pub(crate) const CLEANUP: f64 = 0.3;
 /// The memory of a job. Opportunistic work needs some that no window has.
 const MEMORY: u64 = 256 << 20;
 
+/// The settings of a daemon that differ.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings<'a> {
+    /// The processors for jobs.
+    pub(crate) cpus: usize,
+    /// The folder of cgroup v2 for the control groups of jobs.
+    pub(crate) cgroup: Option<&'a Path>,
+    /// The word for the priority of jobs in their windows.
+    pub(crate) priority: &'static str,
+}
+
 /// A running daemon.
 pub(crate) struct Daemon {
     folder: PathBuf,
@@ -35,17 +46,11 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a daemon with so many processors for jobs, in a new folder, and waits until it answers.
-    pub(crate) fn start(
-        exe: &Path,
-        folder: &Path,
-        cpus: usize,
-        cgroup: Option<&Path>,
-    ) -> Result<Daemon, MeasureError> {
+    /// Starts a daemon in a new folder, and waits until it answers.
+    pub(crate) fn start(exe: &Path, folder: &Path, settings: &Settings<'_>) -> Result<Daemon, MeasureError> {
         fs::create_dir_all(folder).map_err(MeasureError::io(folder.display().to_string()))?;
         let file = folder.join("daemon.toml");
-        fs::write(&file, configuration(cpus, cgroup))
-            .map_err(MeasureError::io(file.display().to_string()))?;
+        fs::write(&file, configuration(settings)).map_err(MeasureError::io(file.display().to_string()))?;
         let log = File::create(folder.join("log")).map_err(MeasureError::io("the log of the daemon"))?;
         let socket = folder.join("socket");
         let mut command = Command::new(exe);
@@ -140,12 +145,12 @@ pub(crate) fn read_record(path: &Path) -> Result<Record, MeasureError> {
     })
 }
 
-fn configuration(cpus: usize, cgroup: Option<&Path>) -> String {
+fn configuration(Settings { cpus, cgroup, priority }: &Settings<'_>) -> String {
     // A debug format of a text is one of TOML, but for control characters.
     let group =
         cgroup.map_or_else(String::new, |path| format!("cgroup = {:?}\n", path.display().to_string()));
     format!(
-        "{group}cleanup-time = {CLEANUP}\ngrace = 1\npreempt-lead-time = {LEAD}\n[pool]\ncpus = {cpus}\n\
+        "{group}critical-priority = \"{priority}\"\ncleanup-time = {CLEANUP}\ngrace = 1\npreempt-lead-time = {LEAD}\n[pool]\ncpus = {cpus}\n\
          [[queue]]\nname = \"batch\"\npolicy = \"miser\"\npromise-slack = 0\n"
     )
 }

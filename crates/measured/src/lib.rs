@@ -32,6 +32,8 @@ mod throughput;
 
 mod latency;
 
+mod pools;
+
 mod simulated;
 
 mod statistics;

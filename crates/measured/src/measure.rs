@@ -10,7 +10,7 @@ use crate::bench::Bench;
 use crate::error::MeasureError;
 use crate::options::{Options, Site};
 use crate::present::{self, Circumstances, Results};
-use crate::{interactive, latency, load, throughput};
+use crate::{interactive, latency, load, pools, throughput};
 
 /// A measurement that was made.
 #[derive(Debug)]
@@ -38,6 +38,7 @@ pub fn measure(options: &Options, note: &dyn Fn(&str)) -> Result<Measured, Measu
         interactive: options.has("2-interactive").then(|| interactive::measure(&mut bench)).transpose()?,
         throughput: options.has("3-throughput").then(|| throughput::measure(&mut bench)).transpose()?,
         latency: options.has("4-latency").then(|| latency::measure(&mut bench)).transpose()?,
+        pools: options.has("5-pools").then(|| pools::measure(&mut bench)).transpose()?,
     };
     let page = present::page(&bench, &circumstances, &results);
     let runs = bench.csv()?;

@@ -14,7 +14,7 @@ pub const TITLE: &str =
     "Roussos, Bitar, English: Deterministic Batch Scheduling Without Static Partitioning, 1999";
 
 /// The parts of the measurement.
-pub const PARTS: [&str; 4] = ["1-load", "2-interactive", "3-throughput", "4-latency"];
+pub const PARTS: [&str; 5] = ["1-load", "2-interactive", "3-throughput", "4-latency", "5-pools"];
 
 /// The options of a measurement.
 #[derive(Clone, Debug)]

@@ -129,6 +129,11 @@ pub(crate) fn start(command: &mut Command) -> io::Result<ChildId> {
     open().start(command)
 }
 
+/// Returns the number of a process that was not waited for.
+pub(crate) fn pid(id: ChildId) -> io::Result<u32> {
+    open().child(id).map(|child| child.id())
+}
+
 /// Returns how a process ended, or `None` if it runs.
 pub(crate) fn ended(id: ChildId) -> io::Result<Option<ExitStatus>> {
     let mut open = open();

@@ -37,6 +37,8 @@ pub enum ProgramTask {
     Stamp,
     /// Uses processor time until it is killed.
     Burn,
+    /// Holds so many megabytes until it is killed.
+    Hold(u32),
 }
 
 /// What the program reports of itself.
@@ -60,6 +62,13 @@ pub struct Record {
     pub idle: bool,
 }
 
+impl Record {
+    /// Returns the share of so many processors that it got over its run time.
+    pub(crate) fn received(&self, threads: usize) -> f64 {
+        self.cpu_seconds / (self.seconds * threads as f64)
+    }
+}
+
 /// Runs the program and returns its record.
 ///
 /// # Errors
@@ -71,6 +80,7 @@ pub fn run_program(program: &Program) -> io::Result<Record> {
         ProgramTask::Kernel(kernel, rounds) => Some(kernel.run(rounds, program.threads)),
         ProgramTask::Stamp => None,
         ProgramTask::Burn => burn(program.threads),
+        ProgramTask::Hold(megabytes) => hold(megabytes),
     };
     let (seconds, end) = (watch.elapsed().as_secs_f64(), Timestamp::now().as_microsecond());
     let own = OwnStat::read();
@@ -132,6 +142,16 @@ fn burn<T>(threads: usize) -> T {
     }
     loop {
         hint::spin_loop();
+    }
+}
+
+/// Never returns: the program is killed.
+fn hold<T>(megabytes: u32) -> T {
+    // Not zeros, which would take no memory.
+    let held = vec![1_u8; usize::try_from(megabytes).unwrap_or(usize::MAX).saturating_mul(1_000_000)];
+    loop {
+        hint::black_box(&held);
+        thread::park();
     }
 }
 

@@ -101,6 +101,9 @@ fn shown(status: &Status) -> String {
     for restriction in &status.launcher {
         text += &format!("launcher       {restriction}\n");
     }
+    if let Some(priority) = &status.critical_priority {
+        text += &format!("priority       {}\n", plain(&priority.sentence));
+    }
     if let Some(pressure) = &status.pressure {
         text += &pressure_text(pressure);
     }

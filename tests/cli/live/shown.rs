@@ -317,6 +317,7 @@ fn how_the_daemon_is() {
             "memory_held": 0, "running": 1, "waiting": 2,
         }],
         "unenforced": [{"what": "memory", "sentence": "Strangers may take it."}],
+        "critical_priority": {"means": "nice", "sentence": "jobs in their windows are nice to themselves"},
         "pressure": {
             "machine": {
                 "cpu": {"avg10": 12.25, "avg60": 1.0, "avg300": 0.0}, "memory": {"avg10": 3.0, "avg60": 0.0, "avg300": 0.0},
@@ -333,6 +334,7 @@ configuration  none: half the machine, one queue
 cpus for jobs  16
 promises       9 given: 5 kept, 1 late, 1 lost, 1 withdrawn, 1 open (1 at risk)
 not kept       job 3 started 2s late, promised by 2026-03-01 07:59:58: the daemon did not run or stalled, or the machine was suspended
+priority       jobs in their windows are nice to themselves
 pressure       machine: cpu 12.2 %, memory 3.0 % (all processes 0.5 %); jobs: cpu 1.0 %
 draining       no new jobs are accepted; undo with `miserly drain --undo`
 

@@ -183,6 +183,9 @@ pub struct Status {
     pub queues: Vec<QueueStatus>,
     /// The guarantees that it cannot enforce on this machine.
     pub unenforced: Vec<Unenforced>,
+    /// The priority of jobs in their windows over other programs; absent if the daemon does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical_priority: Option<CriticalPriority>,
     /// The promises since the state was created: at most one to each run of a job. They are the sum of `kept`, `late`, `lost`,
     /// `withdrawn`, `open` and `earlier`.
     pub promises: u64,
@@ -330,6 +333,16 @@ pub struct Unenforced {
     /// The name of the guarantee.
     pub what: String,
     /// The possible consequence.
+    pub sentence: String,
+}
+
+/// The priority of jobs in their windows over other programs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+pub struct CriticalPriority {
+    /// The name of the means that give it: `confinement`, `cpu-weight`, `nice`, `real-time`; or the reason why there are none:
+    /// `none`, `no-right`, `foreign-groups`.
+    pub means: String,
+    /// What the means do.
     pub sentence: String,
 }
 

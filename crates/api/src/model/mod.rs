@@ -40,9 +40,9 @@ mod job_ref;
 mod selection;
 
 pub use answer::{
-    Accepted, AdoptedAttempt, ConfigurationReading, ForecastRecord, GroupUsage, JobIds, NoPromise, Pool,
-    Pools, Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote, SetAsideJob, SharedCpus,
-    Slice, Stall, StateDamage, Status, Submitted, Unenforced, UserUsage,
+    Accepted, AdoptedAttempt, ConfigurationReading, CriticalPriority, ForecastRecord, GroupUsage, JobIds,
+    NoPromise, Pool, Pools, Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote,
+    SetAsideJob, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced, UserUsage,
 };
 pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, NewEnvironment, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};

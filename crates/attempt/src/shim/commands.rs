@@ -3,7 +3,7 @@
 use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
-use super::host::{Host, Recipients, Signal, StopScan};
+use super::host::{Host, Recipients, Signal, StopScan, ThreadClass};
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;
@@ -142,12 +142,13 @@ impl<H: Host> Supervisor<H> {
         // A job that is already on these processors may have placed its threads itself.
         let mode = RunMode::Reserved { cpus, end };
         if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if current == mode.cpus()) {
-            self.place(&mode, true)?;
+            self.place(&mode, Some(self.class()))?;
         }
         self.mode = mode;
         self.timeline.set_start(None);
         self.timeline.set_end(end);
-        self.set_nice(0, now);
+        self.set_nice(self.window_nice(), now);
+        self.raise_group();
         if self.timeline.is_stopped() { self.resume() } else { Ok(()) }
     }
 
@@ -192,17 +193,17 @@ impl<H: Host> Supervisor<H> {
                 *current = cpus;
             }
         }
-        self.place(&mode, false)?;
+        self.place(&mode, None)?;
         self.mode = mode;
         Ok(())
     }
 
     /// Gives the job what a mode allows.
-    fn place(&mut self, mode: &RunMode, out_of_idle: bool) -> CommandResult {
+    fn place(&mut self, mode: &RunMode, class: Option<ThreadClass>) -> CommandResult {
         let cpus = mode.cpus();
         ShimRefusal::check_cpus(cpus)?;
         self.limit(mode).map_err(|error| ShimRefusal::from_cgroup(cpus, &error))?;
-        self.host.place(cpus, out_of_idle).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
+        self.host.place(cpus, class).map_err(|error| ShimRefusal::from_cpus(cpus, &error))
     }
 
     fn begin_stop(&mut self, number: u64, now: BootTime) {

@@ -153,12 +153,12 @@ pub trait Host {
     /// The processes cannot be inspected.
     fn are_gone(&self) -> io::Result<bool>;
 
-    /// Moves every thread of the job to these processors and, where permitted, out of the idle class. What the control group
-    /// does already is left out.
+    /// Moves every thread of the job to these processors and, where permitted, into a class. What the control group does
+    /// already is left out.
     ///
     /// # Errors
     /// The kernel rejects the processors.
-    fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()>;
+    fn place(&mut self, cpus: &[u32], class: Option<ThreadClass>) -> io::Result<()>;
 
     /// Moves the main process to these processors.
     ///
@@ -175,6 +175,9 @@ pub trait Host {
     /// The kernel refuses that.
     fn set_idle(&mut self) -> io::Result<()>;
 
+    /// Puts the main process into a class, where permitted.
+    fn set_class(&mut self, class: ThreadClass);
+
     /// Returns whether the main process is in the idle class.
     fn is_idle(&self) -> bool;
 
@@ -188,6 +191,9 @@ pub trait Host {
     /// Sets the limits of the control group. Returns the settings that the kernel refused or did not follow.
     fn limit(&mut self, limits: &Limits) -> Vec<CgroupError>;
 
+    /// Gives the control group and those of its tree above it the highest weight, or takes it away. A failure is logged.
+    fn set_weight(&mut self, raised: bool);
+
     /// Orders the kernel to freeze or thaw the control group.
     ///
     /// # Errors
@@ -196,6 +202,17 @@ pub trait Host {
 
     /// Returns what the control group used so far.
     fn usage(&self) -> Option<Usage>;
+}
+
+/// The class of a thread in the window of its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadClass {
+    /// That of ordinary programs.
+    Normal,
+    /// That of ordinary programs, with the nice value -20.
+    High,
+    /// Round robin of real time, with the lowest priority of it. Where the kernel refuses that, as `High`.
+    RealTime,
 }
 
 /// What the kernel reports to a shim.

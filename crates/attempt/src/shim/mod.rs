@@ -26,7 +26,7 @@ mod queue_programs;
 
 mod pending_end;
 
-pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan};
+pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
 pub use main_process::{Permission, SetupFailure, SetupMessage};
 pub use stop::STOP_TIMEOUT;
 pub use supervisor::Supervisor;

@@ -99,6 +99,9 @@ impl<H: Host> Supervisor<H> {
             self.is_over = files.is_removed();
         }
         if self.is_over {
+            if self.raises_group() {
+                self.host.set_weight(false);
+            }
             self.close_session();
         }
     }

@@ -93,7 +93,7 @@ impl<H: Host> Supervisor<H> {
         let kill_at = self.host.now().after(program.limit.saturating_add(PATIENCE));
         self.programs.running = Some(Running { kind, runner, connection, kill_at });
         // Without a control group the program runs where the job does.
-        if let Err(error) = self.host.place(self.mode.cpus(), false) {
+        if let Err(error) = self.host.place(self.mode.cpus(), None) {
             self.host.log(&format_args!("the {} is not on the processors of the job: {error}", kind.name()));
         }
         if let Some(running) = &mut self.programs.running {

@@ -7,7 +7,7 @@ use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
 use super::claim::{ClaimedAttempt, claim};
-use super::host::{Events, Host, Recipients, Signal};
+use super::host::{Events, Host, Recipients, Signal, ThreadClass};
 use super::main_process::{MainProcess, SetupFailure, SetupMessage};
 use super::pending_end::PendingEnd;
 use super::queue_programs::QueueProgramRuns;
@@ -20,13 +20,15 @@ use crate::files::{Files, RecordError, StartRecord};
 use crate::message::{Handshake, REPLY_TIMEOUT};
 use crate::protocol::ShimRefusal;
 use crate::queue_program::ProgramKind;
-use crate::spec::{AttemptSpec, EarlySignal, RunMode};
+use crate::spec::{AttemptSpec, CriticalPriority, EarlySignal, RunMode};
 use crate::time::BootTime;
 
 /// Time from the request of the permission to the permission after which the start record is corrected.
 const LATE_PERMISSION: Duration = Duration::from_millis(100);
 /// Nice value of the autogroup of an opportunistic job.
 const OPPORTUNISTIC_NICE: i32 = 19;
+/// Nice value of the autogroup of a job with a priority in its window.
+const CRITICAL_NICE: i32 = -20;
 /// Retry interval for the weight of a session and for scans of processes.
 ///
 /// The kernel limits how often a weight may change. Scans cover processes whose exit is not
@@ -209,8 +211,10 @@ impl<H: Host> Supervisor<H> {
             // The program becomes the command when it is resumed.
             self.stop_group();
         }
+        // Not after it: the command may keep this shim from running at once.
+        let permitted = self.host.now();
         self.begin_prolog()?;
-        self.correct_start(started, asked);
+        self.correct_start(started, permitted.since(asked));
         Ok(())
     }
 
@@ -236,10 +240,9 @@ impl<H: Host> Supervisor<H> {
         SetupFailure::new(failure, self.host.is_shortage(error))
     }
 
-    /// Writes the start record again if the permission came much later than it was `asked` for, because this shim was stopped
+    /// Writes the start record again if the permission came much later than it was asked for, because this shim was stopped
     /// between the two.
-    fn correct_start(&self, started: StartRecord, asked: BootTime) {
-        let late = self.host.now().since(asked);
+    fn correct_start(&self, started: StartRecord, late: Duration) {
         let at = started.at.after(late);
         if late > LATE_PERMISSION
             && let Err(error) = self.attempt.files.write_start(&StartRecord { at, ..started })
@@ -259,14 +262,47 @@ impl<H: Host> Supervisor<H> {
             self.host.place_main(mode.cpus()).map_err(|error| on_cpus(&error))?;
             if self.attempt.spec.interaction.is_some() {
                 // The relay has begun before its processors were known.
-                self.host.place(mode.cpus(), false).map_err(|error| on_cpus(&error))?;
+                self.host.place(mode.cpus(), None).map_err(|error| on_cpus(&error))?;
             }
         }
-        if matches!(mode, RunMode::Opportunistic { .. }) && !self.can(Capability::Idle) {
+        if matches!(mode, RunMode::Reserved { .. }) {
+            if self.class() != ThreadClass::Normal {
+                self.host.set_class(self.class());
+                self.set_nice(self.window_nice(), self.host.now());
+            }
+            self.raise_group();
+        } else if !self.can(Capability::Idle) {
             self.host.set_idle().map_err(|error| setup("the idle class", &error))?;
             self.set_nice(OPPORTUNISTIC_NICE, self.host.now());
         }
         Ok(())
+    }
+
+    /// Returns the class of the job's threads in its window. A control group with a weight needs no nice values.
+    pub(super) fn class(&self) -> ThreadClass {
+        match self.attempt.spec.critical_priority {
+            CriticalPriority::RealTime => ThreadClass::RealTime,
+            CriticalPriority::Auto if !self.can(Capability::Idle) => ThreadClass::High,
+            CriticalPriority::Auto | CriticalPriority::Off => ThreadClass::Normal,
+        }
+    }
+
+    /// Returns the nice value of the autogroup of the job in its window.
+    pub(super) fn window_nice(&self) -> i32 {
+        if self.class() == ThreadClass::Normal { 0 } else { CRITICAL_NICE }
+    }
+
+    /// Gives the control group of the job its weight in its window.
+    pub(super) fn raise_group(&mut self) {
+        if self.raises_group() {
+            self.host.set_weight(true);
+        }
+    }
+
+    /// Returns whether the control group of the job has a weight in its window.
+    pub(super) fn raises_group(&self) -> bool {
+        let AttemptSpec { cgroup, critical_priority, .. } = &self.attempt.spec;
+        *critical_priority != CriticalPriority::Off && cgroup.as_ref().is_some_and(|cgroup| cgroup.raises)
     }
 
     /// Sets the weight of the session, or schedules a retry.

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::files::Flush;
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, Supervisor};
+use miserly_attempt::files::{Flush, STARTED};
+use miserly_attempt::shim::{
+    Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, Supervisor, ThreadClass,
+};
 use miserly_attempt::{
-    AttemptSpec, BootId, BootTime, Connection, DaemonHost, Exit, Files, FindError, FoundAttempt, Identity,
-    JobUser, KillResult, LaunchError, OutputFile, ProcessUsage, ProgramKind, RecordError, ResourceLimits,
-    RunMode, ShimOf, ShimRefusal, StartRecord, find, launch,
+    AttemptSpec, BootId, BootTime, Connection, CriticalPriority, DaemonHost, Exit, Files, FindError,
+    FoundAttempt, Identity, JobUser, KillResult, LaunchError, OutputFile, ProcessUsage, ProgramKind,
+    RecordError, ResourceLimits, RunMode, ShimOf, ShimRefusal, StartRecord, find, launch,
 };
 use miserly_cgroup::{CgroupError, Limits, Usage};
 
@@ -45,6 +47,7 @@ pub(crate) fn spec() -> AttemptSpec {
         umask: 0o77,
         limits: ResourceLimits::default(),
         mode: RunMode::Reserved { cpus: vec![0], end: at(100) },
+        critical_priority: CriticalPriority::Off,
         grace: Duration::from_secs(10),
         orphan_resume_delay: Duration::from_secs(5),
         run_limit: None,
@@ -82,6 +85,8 @@ pub(crate) struct Machine {
     /// The effects of shims, and the one before which the shim is killed.
     effects: Cell<u32>,
     kill_at: Cell<u32>,
+    /// How long the shim does not run after it has given the permission.
+    starved: Cell<Duration>,
 }
 
 impl Machine {
@@ -100,6 +105,7 @@ impl Machine {
             shim: RefCell::default(),
             effects: Cell::default(),
             kill_at: Cell::default(),
+            starved: Cell::default(),
         })
     }
 
@@ -109,6 +115,16 @@ impl Machine {
 
     pub(crate) fn kill_shim_at(&self, effect: u32) {
         self.kill_at.set(effect);
+    }
+
+    pub(crate) fn starve_shim(&self, length: Duration) {
+        self.starved.set(length);
+    }
+
+    /// Returns the start of the command, as it is recorded.
+    pub(crate) fn recorded_start(&self) -> BootTime {
+        let files = self.files.borrow();
+        serde_json::from_slice::<StartRecord>(&files[STARTED]).expect("a start record").instant().parts().0
     }
 
     pub(crate) fn effects(&self) -> u32 {
@@ -356,6 +372,11 @@ impl Host for Shim {
     type Connection = End;
 
     fn now(&self) -> BootTime {
+        if let Main::Preparing(end) = &*self.0.main.borrow()
+            && end.has_line()
+        {
+            self.0.now.set(self.0.now.get().after(self.0.starved.take()));
+        }
         self.0.now.get()
     }
 
@@ -457,7 +478,7 @@ impl Host for Shim {
         Ok(true)
     }
 
-    fn place(&mut self, _cpus: &[u32], _out_of_idle: bool) -> io::Result<()> {
+    fn place(&mut self, _cpus: &[u32], _class: Option<ThreadClass>) -> io::Result<()> {
         Ok(())
     }
 
@@ -474,6 +495,8 @@ impl Host for Shim {
         Ok(())
     }
 
+    fn set_class(&mut self, _class: ThreadClass) {}
+
     fn is_idle(&self) -> bool {
         false
     }
@@ -489,6 +512,8 @@ impl Host for Shim {
     fn limit(&mut self, _limits: &Limits) -> Vec<CgroupError> {
         vec![]
     }
+
+    fn set_weight(&mut self, _raised: bool) {}
 
     fn freeze(&mut self, _on: bool) -> io::Result<()> {
         Ok(())

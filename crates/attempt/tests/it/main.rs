@@ -32,6 +32,15 @@ fn a_job_that_ends_by_itself_has_an_end() {
 }
 
 #[test]
+fn a_command_that_keeps_its_shim_from_running_has_begun_with_its_permission() {
+    let machine = Machine::new(Some(Duration::from_secs(20)));
+    machine.starve_shim(Duration::from_secs(3));
+    machine.launch(&spec()).unwrap();
+    machine.run_shim();
+    assert_eq!((machine.recorded_start(), machine.starts()), (at(0), 1));
+}
+
+#[test]
 fn a_job_that_ignores_the_end_of_its_window_is_killed() {
     let machine = Machine::new(None);
     machine.launch(&spec()).unwrap();

@@ -232,6 +232,7 @@ impl Snapshot {
             set_aside: self.set_aside_jobs(),
             queues: self.queues.iter().zip(&self.setup.queues).map(queue).collect(),
             unenforced: self.info.unenforced.clone(),
+            critical_priority: self.info.critical_priority.clone(),
             promises: counts.given,
             kept: counts.kept,
             late: counts.late,

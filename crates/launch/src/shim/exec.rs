@@ -141,6 +141,11 @@ impl Prepared {
         }
         lower(Resource::Data, spec.limits.memory.filter(|_| !limits_memory(spec)))
             .map_err(|error| StartFailure::setup("its memory limit", &error))?;
+        // A process of another user cannot raise its own priority, whatever the daemon or PAM permit.
+        for resource in [Resource::Nice, Resource::Rtprio] {
+            lower(resource, spec.user.as_ref().map(|_| 0))
+                .map_err(|error| StartFailure::setup("its limit of priority", &error))?;
+        }
         limit_files(spec.limits.files)
             .map_err(|error| StartFailure::setup("its limit of open files", &error))?;
         let in_group = spec.cgroup.as_ref().is_some_and(|cgroup| cgroup.can.contains(&Capability::Pids));

@@ -47,6 +47,12 @@ impl JobCgroup {
         self.group.limit(limits)
     }
 
+    /// Gives the group and those above it the highest weight, or takes it away.
+    pub(super) fn set_weight(&self, raised: bool) -> Result<(), CgroupError> {
+        let tree = tree(&self.spec);
+        if raised { tree.raise(&self.group) } else { tree.lower(&self.group) }
+    }
+
     /// Returns the processes of the job.
     pub(super) fn processes(&self) -> io::Result<Vec<u32>> {
         self.group.processes().map_err(io_error)

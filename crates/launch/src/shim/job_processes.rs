@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use miserly_attempt::shim::{Recipients, StopScan};
+use miserly_attempt::shim::{Recipients, StopScan, ThreadClass};
 use miserly_cgroup::Capability;
 use rustix::io::Errno;
-use rustix::process::{Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, setpriority_process};
 
 use super::job_cgroup::JobCgroup;
 use crate::cpus;
@@ -20,6 +20,9 @@ use crate::sys;
 
 /// A number that no process has.
 const NO_PROCESS: u32 = u32::MAX;
+
+/// The nice value with the highest weight.
+const HIGHEST_NICE: i32 = -20;
 
 /// Limit of scans for a job that creates threads faster than they can be moved.
 const MAX_SCANS: u32 = 100;
@@ -148,21 +151,29 @@ impl JobProcesses {
     }
 
     /// As `Host::place`. Scans until no new thread is found, since a thread may create others before it is moved.
-    pub(super) fn place(&self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+    pub(super) fn place(&self, cpus: &[u32], class: Option<ThreadClass>) -> io::Result<()> {
         let (keeps_cpus, keeps_class) =
             (self.cgroup(Capability::Cpus).is_some(), self.cgroup(Capability::Idle).is_some());
-        if keeps_cpus && (keeps_class || !out_of_idle) {
+        let class = class.filter(|class| !(keeps_class && *class == ThreadClass::Normal));
+        if keeps_cpus && class.is_none() {
             return Ok(());
         }
         let cpus = (!keeps_cpus).then_some(cpus);
         let mut placed = BTreeSet::new();
+        // The weight of the main session is retried by the caller. The prolog may be in the session of the shim.
+        let shim = Stat::from_pid(self.shim)?.map(|shim| shim.session);
+        let mut sessions: BTreeSet<u32> = shim.into_iter().chain([self.main]).collect();
         for _ in 0..MAX_SCANS {
             let mut found_new = false;
             for process in self.living()? {
+                if class.is_some_and(|class| class != ThreadClass::Normal) && sessions.insert(process.session)
+                {
+                    set_session_nice(process.pid, HIGHEST_NICE);
+                }
                 for thread in procfs::threads(process.pid)? {
                     if placed.insert((thread.pid, thread.start_time)) {
                         found_new = true;
-                        place_thread(&thread, cpus, out_of_idle)?;
+                        place_thread(&thread, cpus, class)?;
                     }
                 }
             }
@@ -181,10 +192,22 @@ fn send(stat: &Stat, signal: Signal) -> io::Result<()> {
     }
 }
 
-fn place_thread(thread: &Stat, cpus: Option<&[u32]>, out_of_idle: bool) -> io::Result<()> {
-    if out_of_idle {
-        // The reply's state shows whether the kernel permitted this.
-        let _ = sys::set_idle(raw(thread.pid), false);
+/// Puts a thread into a class, as far as the kernel permits it. `None` is the calling thread.
+pub(crate) fn set_class(thread: Option<Pid>, class: ThreadClass) {
+    if class == ThreadClass::RealTime && sys::set_real_time(thread).is_ok() {
+        return;
+    }
+    // The reply's state shows whether the kernel permitted this.
+    let _ = sys::set_idle(thread, false);
+    if class != ThreadClass::Normal {
+        // The status of the daemon says whether it is permitted.
+        let _ = setpriority_process(thread, HIGHEST_NICE);
+    }
+}
+
+fn place_thread(thread: &Stat, cpus: Option<&[u32]>, class: Option<ThreadClass>) -> io::Result<()> {
+    if let Some(class) = class {
+        set_class(raw(thread.pid), class);
     }
     match cpus.map_or(Ok(()), |cpus| cpus::set_affinity(raw(thread.pid), cpus)) {
         // The thread has exited, or belongs to another user.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
+use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor, ThreadClass};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Files as _, Identity, JobUser, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::alarm::Alarm;
 use super::job_cgroup::JobCgroup;
-use super::job_processes::{JobProcesses, set_session_nice};
+use super::job_processes::{JobProcesses, set_class, set_session_nice};
 use super::{copy, exec, pam_session, program_runner};
 use crate::clock::MachineClock as _;
 use crate::connection::Connection;
@@ -222,8 +222,8 @@ impl Host for System {
         self.processes.are_gone()
     }
 
-    fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
-        self.processes.place(cpus, out_of_idle)
+    fn place(&mut self, cpus: &[u32], class: Option<ThreadClass>) -> io::Result<()> {
+        self.processes.place(cpus, class)
     }
 
     fn place_main(&mut self, cpus: &[u32]) -> io::Result<()> {
@@ -236,6 +236,10 @@ impl Host for System {
 
     fn set_idle(&mut self) -> io::Result<()> {
         sys::set_idle(raw(self.processes.main), true)
+    }
+
+    fn set_class(&mut self, class: ThreadClass) {
+        set_class(raw(self.processes.main), class);
     }
 
     fn is_idle(&self) -> bool {
@@ -252,6 +256,13 @@ impl Host for System {
 
     fn limit(&mut self, limits: &Limits) -> Vec<CgroupError> {
         self.processes.cgroup.as_ref().map(|cgroup| cgroup.limit(limits)).unwrap_or_default()
+    }
+
+    fn set_weight(&mut self, raised: bool) {
+        let cgroup = self.processes.cgroup.as_ref();
+        if let Some(Err(error)) = cgroup.map(|cgroup| cgroup.set_weight(raised)) {
+            self.log(&error);
+        }
     }
 
     fn freeze(&mut self, on: bool) -> io::Result<()> {

@@ -11,6 +11,7 @@ mod found;
 mod inherits;
 mod interactive;
 mod opportunistic;
+mod priority;
 mod protocol;
 mod queue_programs;
 mod shutdown;

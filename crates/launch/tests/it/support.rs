@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use miserly_cgroup::{Capability, Tree, group_of};
 use miserly_launch::{
-    AttemptEnd, AttemptSpec, AttemptState, BootTime, CgroupSpec, Exit, FoundAttempt, MachineClock as _,
-    OutputFile, ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch, usable_cpus,
+    AttemptEnd, AttemptSpec, AttemptState, BootTime, CgroupSpec, CriticalPriority, Exit, FoundAttempt,
+    MachineClock as _, OutputFile, ResourceLimits, RunMode, Shim, ShimCommand, ShimReply, find, launch,
+    usable_cpus,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
@@ -57,6 +58,7 @@ fn group_of_a_test() -> Option<CgroupSpec> {
     static CAN: OnceLock<Vec<Capability>> = OnceLock::new();
     let tree = PathBuf::from(std::env::var_os(TREE)?);
     let can = CAN.get_or_init(|| Tree::open(&tree).unwrap().probe(0).unwrap().present()).clone();
+    let raises = can.contains(&Capability::Idle);
     Some(CgroupSpec {
         tree,
         shims: None,
@@ -64,6 +66,7 @@ fn group_of_a_test() -> Option<CgroupSpec> {
         memory: Some(64 << 20),
         pids: Some(500),
         early_on_all: false,
+        raises,
         strict: false,
     })
 }
@@ -93,6 +96,7 @@ impl Test {
             umask: 0o022,
             limits: ResourceLimits::default(),
             mode: RunMode::Reserved { cpus: cpus(), end },
+            critical_priority: CriticalPriority::Off,
             grace: SECOND,
             orphan_resume_delay: 60 * SECOND,
             early_signal: None,

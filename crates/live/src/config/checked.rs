@@ -6,6 +6,7 @@ use std::time::Duration;
 use miserly_api::model::is_plain_name;
 use miserly_core::{Kind, Span};
 use miserly_executor::Rules;
+use miserly_launch::CriticalPriority;
 use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Pools, Queue as Part, Week, kilobytes, parse, value_or_default};
 use miserly_units::memory;
@@ -100,6 +101,29 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     })
 }
 
+miserly_core::named_enum! {
+    /// A word for the priority of jobs in their windows.
+    #[derive(Default)]
+    enum PriorityWord {
+        #[default]
+        Auto "auto",
+        None "none",
+        RealTime "real-time",
+    }
+}
+
+impl PriorityWord {
+    fn checked(file: &File) -> Result<CriticalPriority, Problem> {
+        let word =
+            value_or_default(file.critical_priority.as_ref(), "critical-priority", &PriorityWord::ALL)?;
+        Ok(match word {
+            PriorityWord::Auto => CriticalPriority::Auto,
+            PriorityWord::None => CriticalPriority::Off,
+            PriorityWord::RealTime => CriticalPriority::RealTime,
+        })
+    }
+}
+
 /// Returns the rules for jobs of other users, and the programs of queues.
 fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
     let of_queue = |queue: &Spanned<QueueFile>| queue.get_ref().no_new_privileges.as_ref().map(Spanned::span);
@@ -128,6 +152,7 @@ fn rules(file: &File, queues: &[Queue]) -> Result<Rules, Problem> {
         other_privileges: others.map(|queue| queue.name.clone()).collect(),
         private_folders: is_on(&file.private_folders),
         pam: file.pam.as_ref().map(|service| service.get_ref().clone()),
+        critical_priority: PriorityWord::checked(file)?,
         programs: programs.map(|queue| (queue.name.clone(), queue.programs.clone())).collect(),
     })
 }

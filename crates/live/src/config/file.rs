@@ -23,6 +23,7 @@ pub(super) struct File {
     pub(super) pam: Written<String>,
     pub(super) cgroup: Written<String>,
     pub(super) confine: Written<bool>,
+    pub(super) critical_priority: Written<String>,
     pub(super) utc_offset: Written<String>,
     pub(super) grace: Written<Value>,
     pub(super) cleanup_time: Written<Value>,

@@ -1,5 +1,6 @@
 use miserly_core::{Kind, Time};
 use miserly_engine::{CpuHours, Limits, Topology, UserLimits};
+use miserly_launch::CriticalPriority;
 
 use super::*;
 
@@ -275,6 +276,18 @@ fn a_queue_may_let_programs_gain_rights() {
     assert!(all_but_one.no_new_privileges("a") && !all_but_one.no_new_privileges("b"));
     refused(&queue("no-new-privileges = true"), "3: no-new-privileges: it has a meaning only with `user`");
     refused(&format!("user = 'miserly'\n{}", queue("no-new-privileges = 1")), "it is true or false");
+}
+
+#[test]
+fn a_job_in_its_window_has_a_priority_unless_it_is_switched_off() {
+    let priority = |text: &str| parse(text).unwrap().rules.critical_priority;
+    assert_eq!(priority(""), CriticalPriority::Auto);
+    assert_eq!(priority("critical-priority = 'none'"), CriticalPriority::Off);
+    assert_eq!(priority("critical-priority = 'real-time'"), CriticalPriority::RealTime);
+    refused(
+        "critical-priority = 'high'",
+        "1: critical-priority = \"high\": must be one of auto, none, real-time",
+    );
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use miserly_api::model::Unenforced;
+use miserly_api::model::{CriticalPriority, Unenforced};
 use miserly_cgroup::systemd::Confinement;
 use miserly_cgroup::{Capability, JobGroup, Pressure, Resource, Tree};
 use miserly_engine::{Attempt, Usage};
 use miserly_executor::{GroupFacts, GroupPlace as Place, GroupSettings};
+use miserly_launch::CriticalMeans;
 use miserly_launcher::group_usage;
 
 use crate::config::{Configuration, GroupPlace};
@@ -18,6 +19,8 @@ use crate::config::{Configuration, GroupPlace};
 pub struct JobGroups {
     facts: Option<GroupFacts>,
     confines: bool,
+    /// The priority of jobs in their windows, as configured.
+    priority: miserly_launch::CriticalPriority,
     /// The memory that stays free for the system, in bytes.
     reserve: Arc<AtomicU64>,
 }
@@ -27,7 +30,8 @@ impl JobGroups {
     pub fn new(configuration: &Configuration, facts: Option<GroupFacts>) -> JobGroups {
         let asked = configuration.cgroup == Some(GroupPlace::Systemd { confine: true });
         let reserve = Arc::new(AtomicU64::new(configuration.memory_plan().reserve));
-        JobGroups { confines: asked && facts.is_some(), facts, reserve }
+        let priority = configuration.rules.critical_priority;
+        JobGroups { confines: asked && facts.is_some(), facts, priority, reserve }
     }
 
     /// Returns the settings for the executor; `None` if jobs are to have no control groups.
@@ -45,6 +49,7 @@ impl JobGroups {
             // Not one that a job has as a partition.
             probed: outside.copied().unwrap_or(0),
             has_strict_queues: configuration.queues.iter().any(|queue| queue.terms.strict),
+            has_priority: configuration.rules.critical_priority != miserly_launch::CriticalPriority::Off,
         })
     }
 
@@ -101,6 +106,13 @@ impl JobGroups {
     pub(super) fn usage(&self, attempt: Attempt) -> Option<Usage> {
         let used = self.tree()?.job(attempt.job.unsigned_abs(), attempt.nth).usage().ok()?;
         Some(group_usage(&used))
+    }
+
+    /// Returns the means that give jobs in their windows a priority over other programs.
+    pub fn critical_priority(&self) -> CriticalPriority {
+        let raises = self.facts.as_ref().is_some_and(|facts| facts.raises);
+        let means = CriticalMeans::of(self.priority, self.can(), raises, self.confines);
+        CriticalPriority { means: means.name().to_owned(), sentence: means.to_string() }
     }
 
     /// Returns the limits that are not enforced on this machine.

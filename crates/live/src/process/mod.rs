@@ -214,10 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_enforced_is_in_the_documentation_by_its_name() {
+    fn what_is_not_enforced_and_what_is_preferred_is_in_the_documentation_by_its_name() {
         let text = include_str!("../../../../docs/daemon/enforcement.md");
         for what in miserly_launch::Unenforced::ALL {
             assert!(text.contains(&format!("\n| `{}` |", what.name())), "{}", what.name());
+        }
+        for means in miserly_launch::CriticalMeans::ALL {
+            assert!(text.contains(&format!("\n| `{}` |", means.name())), "{}", means.name());
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ChangedJobs, ConfigurationReading, DaemonEvent, Exit,
-    Failure, ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation, JobForecast, JobRef,
-    JobUsage, JobView, JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart, LimitUnit, LimitUse,
-    LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves, NoPromise, Overdue,
-    OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode, PromiseChange,
-    PromiseChangeReason, PromiseView, QueueStatus, Quote, RefusedJobs, Reservation, ReservedTime,
-    ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, Stall, StateDamage, Status,
-    Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ChangedJobs, ConfigurationReading, CriticalPriority,
+    DaemonEvent, Exit, Failure, ForecastRecord, ForecastView, ForecastsEvent, GroupUsage, JobAllocation,
+    JobForecast, JobRef, JobUsage, JobView, JobsEvent, JudgedPromise, Judgement, KilledBy, LateStart,
+    LimitUnit, LimitUse, LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves,
+    NoPromise, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode,
+    PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, RefusedJobs, Reservation,
+    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, Stall,
+    StateDamage, Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer,
+    WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -328,6 +329,10 @@ pub(crate) fn status() -> Status {
         pressure: Some(Pressure { machine: pressure(), jobs: Some(PressureOn::default()) }),
         launcher: vec!["short of descriptors; 3 launches wait".to_owned()],
         queues: vec![queue],
+        critical_priority: Some(CriticalPriority {
+            means: "nice".to_owned(),
+            sentence: "They are nice.".to_owned(),
+        }),
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
         promises: 9,
         kept: 2,

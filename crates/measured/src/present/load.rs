@@ -4,28 +4,35 @@ use miserly_kernels::Kernel;
 use miserly_report::chart::{Axis, Body, Chart, DataSeries};
 use miserly_report::page::{Block, Claim, Section};
 
-use super::{claim, claims, of_paper, percent, seconds, table};
+use super::{Circumstances, claim, claims, of_paper, percent, seconds, table};
 use crate::load::{LoadTimes, Protection};
 use crate::statistics::Sample;
 
 /// Largest growth of a flat run time.
 const FLAT: f64 = 1.1;
+/// Least share of its processors that a job with a priority gets.
+const PROTECTED: f64 = 0.97;
 /// Least growth of a run time that burners slow down.
 const GROWING: f64 = 1.5;
 
 /// Returns the sections of the part.
-pub(super) fn sections(times: &LoadTimes) -> Vec<Section> {
+pub(super) fn sections(times: &LoadTimes, circumstances: &Circumstances) -> Vec<Section> {
     let mut figure = vec![Block::Text(
         "Burners use processor time without end. They may run on all processors, or on those outside of the pool (elsewhere). \
-         The daemon does not keep other programs off the processors of a job, so Miserly alone and affinity alone are alike here. \
-         To keep burners elsewhere is the administrator's part: a cpuset of the interactive sessions."
+         A job of Miserly in its window has a priority over them, unless it is switched off. \
+         Without it and without control groups with confinement, Miserly and affinity alone are alike. \
+         To keep burners elsewhere is the administrator's part then: a cpuset of the interactive sessions."
             .into(),
     )];
     for kernel in Kernel::ALL {
         figure.push(Block::Chart(chart(times, kernel)));
         figure.push(means(times, kernel));
     }
-    figure.extend(claims(Kernel::ALL.iter().flat_map(|kernel| figure_claims(times, *kernel)).collect()));
+    figure.extend(modes(times));
+    let priority = &circumstances.priority;
+    figure.extend(claims(
+        Kernel::ALL.iter().flat_map(|kernel| figure_claims(times, *kernel, priority)).collect(),
+    ));
     let mut sections = vec![
         Section { heading: "Figure 5: run time against burners".into(), blocks: figure },
         Section { heading: "Determinism".into(), blocks: determinism(times) },
@@ -73,13 +80,46 @@ fn means(times: &LoadTimes, kernel: Kernel) -> Block {
     table(&caption, &header(times, &[]), times.protections.iter().map(row).collect())
 }
 
+/// Returns the least share of its processors that a job got under most burners.
+fn received(times: &LoadTimes, kernel: Kernel, protection: Protection) -> Option<f64> {
+    times.received.get(&(kernel, *times.loads.last()?, protection))?.least()
+}
+
+/// Returns the modes of Miserly beside each other, with those that this measurement has not.
+fn modes(times: &LoadTimes) -> [Block; 2] {
+    let row = |(protection, priority): &(Protection, String)| {
+        let growths = Kernel::ALL.map(|kernel| seconds(growth(times, kernel, *protection)));
+        let least = Kernel::ALL.iter().filter_map(|kernel| received(times, *kernel, *protection));
+        let least = percent(least.reduce(f64::min));
+        [protection.name().to_owned()].into_iter().chain(growths).chain([least, priority.clone()]).collect()
+    };
+    let growths = Kernel::ALL.map(|kernel| format!("growth of {}", kernel.as_str()));
+    let most = times.loads.last().copied().unwrap_or(0);
+    let header: Vec<String> = [String::new()]
+        .into_iter()
+        .chain(growths)
+        .chain([
+            format!("least share of its processors, {most} burners"),
+            "priority, by its status".to_owned(),
+        ])
+        .collect();
+    let caption =
+        "Modes of Miserly, burners everywhere: growth of the mean run time, and processor time over run time";
+    let groups = match &times.no_groups {
+        Some(why) => format!("Not measured: control groups in a folder ({why}); "),
+        None => "Not measured: ".to_owned(),
+    };
+    let text = groups + "control groups of systemd, whose scopes belong to the machine's own daemon.";
+    [table(caption, &header, times.modes.iter().map(row).collect()), Block::Text(text)]
+}
+
 /// Returns the run time under most burners over that under none.
 fn growth(times: &LoadTimes, kernel: Kernel, protection: Protection) -> Option<f64> {
     let (first, last) = (*times.loads.first()?, *times.loads.last()?);
     Some(mean(times, kernel, last, protection)? / mean(times, kernel, first, protection)?)
 }
 
-fn figure_claims(times: &LoadTimes, kernel: Kernel) -> Vec<Claim> {
+fn figure_claims(times: &LoadTimes, kernel: Kernel, priority: &str) -> Vec<Claim> {
     let name = kernel.as_str();
     let ratio = |protection| growth(times, kernel, protection);
     let at_zero = |protection| mean(times, kernel, 0, protection);
@@ -113,8 +153,18 @@ fn figure_claims(times: &LoadTimes, kernel: Kernel) -> Vec<Claim> {
                 &[("growth", ratio(Protection::Miserly))],
                 |growth| growth[0] <= FLAT,
             ),
-            "Where the daemon has no control groups, it keeps no program off the processors of a job.",
+            &format!("The priority of jobs in their windows here: {priority}."),
         ),
+        Claim {
+            section: "§4.1".into(),
+            ..claim(
+                format!(
+                    "{name}: with Miserly and most burners everywhere a job gets 97 % of its processors at least"
+                ),
+                &[("least", received(times, kernel, Protection::Miserly))],
+                |least| least[0] >= PROTECTED,
+            )
+        },
     ]
 }
 

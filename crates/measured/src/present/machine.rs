@@ -19,6 +19,8 @@ pub(crate) struct Circumstances {
     unenforced: Vec<String>,
     /// Whether the daemon keeps its jobs in control groups.
     groups: bool,
+    /// What gives its jobs a priority, in its words.
+    pub(super) priority: String,
 }
 
 impl Circumstances {
@@ -28,7 +30,8 @@ impl Circumstances {
         let status = daemon.status()?;
         daemon.stop()?;
         let unenforced = status.unenforced.into_iter().map(|limit| limit.what).collect();
-        Ok(Circumstances { unenforced, groups: bench.options.cgroup.is_some() })
+        let priority = status.critical_priority.map(|priority| priority.sentence).unwrap_or_default();
+        Ok(Circumstances { unenforced, groups: bench.options.cgroup.is_some(), priority })
     }
 }
 
@@ -52,6 +55,7 @@ pub(super) fn machine(bench: &Bench<'_>, circumstances: &Circumstances) -> Secti
             "jobs in control groups",
             if circumstances.groups { "yes" } else { "no: processes alone" }.into(),
         ),
+        row("priority of jobs in their windows", circumstances.priority.clone()),
         row("not enforced by the daemon here", circumstances.unenforced.join(", ")),
     ];
     let header = vec![words(&["", "here"])];

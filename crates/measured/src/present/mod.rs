@@ -10,6 +10,8 @@ mod day;
 
 mod latency;
 
+mod pools;
+
 use std::collections::BTreeMap;
 
 use miserly_kernels::Kernel;
@@ -21,6 +23,7 @@ use crate::bench::Bench;
 use crate::interactive::{CopyTimes, Machine};
 use crate::latency::Latencies;
 use crate::load::LoadTimes;
+use crate::pools::Pools;
 use crate::throughput::Throughput;
 
 /// The results of the parts that were measured.
@@ -30,12 +33,14 @@ pub(crate) struct Results {
     pub(crate) interactive: Option<BTreeMap<(Kernel, Machine), CopyTimes>>,
     pub(crate) throughput: Option<Throughput>,
     pub(crate) latency: Option<Latencies>,
+    pub(crate) pools: Option<Pools>,
 }
 
 /// Returns the page.
 pub(crate) fn page(bench: &Bench<'_>, circumstances: &Circumstances, results: &Results) -> Page {
     let mut sections = vec![machine::machine(bench, circumstances), machine::kernels()];
-    sections.extend(results.load.iter().flat_map(load::sections));
+    sections.extend(results.pools.iter().flat_map(pools::sections));
+    sections.extend(results.load.iter().flat_map(|load| load::sections(load, circumstances)));
     sections.extend(results.interactive.iter().map(copies::interactive));
     sections.extend(results.throughput.iter().map(|part| copies::throughput(part, &bench.site)));
     sections.extend(results.throughput.iter().map(day::section));

@@ -10,9 +10,9 @@ use std::time::Duration;
 use miserly_attempt::files::{SPEC, STARTED};
 use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
-    AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, DaemonHost, Files, FoundAttempt,
-    Identity, KillResult, LaunchError, OutputFile, ProgramKind, QueuePrograms, RecordError, ReplyMessage,
-    ResourceLimits, ShimCommand, StartRecord, StoredInstant, find, launch,
+    AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, CriticalPriority, DaemonHost,
+    Files, FoundAttempt, Identity, KillResult, LaunchError, OutputFile, ProgramKind, QueuePrograms,
+    RecordError, ReplyMessage, ResourceLimits, ShimCommand, StartRecord, StoredInstant, find, launch,
 };
 use miserly_core::draw;
 use miserly_engine::{Attempt, Usage};
@@ -197,6 +197,7 @@ fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> Attemp
         umask: 0o77,
         limits: ResourceLimits::default(),
         mode: request.mode,
+        critical_priority: CriticalPriority::Off,
         grace: request.grace,
         orphan_resume_delay: request.orphan_resume_delay,
         run_limit: request.run_limit,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor};
+use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor, ThreadClass};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 use miserly_marks::mark;
@@ -260,21 +260,21 @@ impl Host for ShimHost {
         Ok(!self.with_main(|main| main.has_process()))
     }
 
-    fn place(&mut self, cpus: &[u32], out_of_idle: bool) -> io::Result<()> {
+    fn place(&mut self, cpus: &[u32], class: Option<ThreadClass>) -> io::Result<()> {
         self.place.effect();
-        let moves = *self.place.cpus.borrow() != cpus || (out_of_idle && self.place.is_idle.get());
+        let moves = *self.place.cpus.borrow() != cpus || (class.is_some() && self.place.is_idle.get());
         if moves {
             self.place.placed_at.set(self.machine.now());
         }
         self.place.cpus.replace(cpus.to_owned());
-        if out_of_idle {
+        if class.is_some() {
             self.place.is_idle.set(false);
         }
         Ok(())
     }
 
     fn place_main(&mut self, cpus: &[u32]) -> io::Result<()> {
-        self.place(cpus, false)
+        self.place(cpus, None)
     }
 
     fn affinity(&self) -> Vec<u32> {
@@ -286,6 +286,8 @@ impl Host for ShimHost {
         self.place.is_idle.set(true);
         Ok(())
     }
+
+    fn set_class(&mut self, _class: ThreadClass) {}
 
     fn is_idle(&self) -> bool {
         self.place.is_idle.get()
@@ -302,6 +304,8 @@ impl Host for ShimHost {
     fn limit(&mut self, _limits: &Limits) -> Vec<CgroupError> {
         vec![]
     }
+
+    fn set_weight(&mut self, _raised: bool) {}
 
     fn freeze(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
