@@ -1,11 +1,14 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{
-    Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobId, Machine, OpportunisticConfig,
-    Refusal, Round, Span, StartReason, Time,
+    Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobClasses, JobId, Machine,
+    OpportunisticConfig, Refusal, Round, Span, StartReason, Time,
 };
+use miserly_machine_file::ClassesDoc;
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +91,9 @@ pub struct QueueLine {
     /// Other amounts, each of them once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<PoolException>,
+    /// The job classes of policy `lsf`, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassesDoc>,
 }
 
 /// The amounts of a pool from an instant on.
@@ -302,7 +308,8 @@ impl QueueLine {
         let again = queue.pool.repeats().then(|| first + queue.pool.period());
         let once = queue.pool.exceptions().iter();
         let once = once.map(|once| PoolException(once.from, once.to, amounts(&once.amount))).collect();
-        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once }
+        let classes = queue.classes.as_ref().map(|classes| ClassesDoc::new(classes));
+        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once, classes }
     }
 
     /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
@@ -322,9 +329,18 @@ impl QueueLine {
         regular.with_exceptions(self.once.iter().map(once).collect())
     }
 
+    /// Returns the job classes. The inner `None`: there are none; the outer one: they are invalid.
+    #[expect(clippy::option_option, reason = "the outer one is an error")]
+    pub(crate) fn job_classes(&self) -> Option<Option<Arc<JobClasses>>> {
+        self.classes.as_ref().map(ClassesDoc::classes).transpose().ok().map(|classes| classes.map(Arc::new))
+    }
+
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Option<Machine> {
-        Some(crate::queue::setup::pool_machine(&self.name, &self.calendar()?))
+        Some(
+            crate::queue::setup::pool_machine(&self.name, &self.calendar()?)
+                .with_classes(self.job_classes()?),
+        )
     }
 }
 
