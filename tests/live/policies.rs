@@ -124,7 +124,7 @@ fn a_queue_that_promises_nothing_says_so_and_starts_jobs() {
 #[test]
 fn what_no_process_can_do_is_refused_by_the_check() {
     for (policy, reason) in [
-        ("eqspatial", "resizes running jobs"),
+        ("eqspatial(keep_work=true)", "loses its work"),
         ("lsf", "no table of job classes has a host \"batch\""),
         ("immediate(keep_work=true)", "loses its work"),
         ("soon(quantum=5s, keep_work=true)", "loses its work"),
@@ -170,7 +170,8 @@ fn classes_of_a_configuration_hold_in_its_queue_and_after_a_restart() {
     assert_eq!(state(&daemon.job(second)), "queued", "a processor is free, and the class is full");
     let refused = daemon.client().submit(&beyond).expect_err("it is beyond the classes").to_string();
     assert!(refused.contains("class"), "{refused}");
-    daemon.restart();
+    daemon.stop();
+    daemon.start();
     assert_eq!((state(&daemon.job(first)), state(&daemon.job(second))), ("running", "queued"));
     fs::write(daemon.path("first"), "").expect("a file");
     assert_eq!((exit_of(&daemon.wait(first)), exit_of(&daemon.wait(second))), (Exit::Code(3), Exit::Code(4)));

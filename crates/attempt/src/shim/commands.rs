@@ -144,7 +144,7 @@ impl<H: Host> Supervisor<H> {
         if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if current == mode.cpus()) {
             self.place(&mode, true)?;
         }
-        self.mode = mode;
+        self.set_mode(mode);
         self.timeline.set_start(None);
         self.timeline.set_end(end);
         self.set_nice(0, now);
@@ -193,8 +193,17 @@ impl<H: Host> Supervisor<H> {
             }
         }
         self.place(&mode, false)?;
-        self.mode = mode;
+        self.set_mode(mode);
         Ok(())
+    }
+
+    /// Sets the mode, and tells a resizable job of other processors.
+    fn set_mode(&mut self, mode: RunMode) {
+        let changed = mode.cpus() != self.mode.cpus();
+        self.mode = mode;
+        if changed {
+            self.tell_cpus(true);
+        }
     }
 
     /// Gives the job what a mode allows.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{
     Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobClasses, JobId, Machine,
-    OpportunisticConfig, Refusal, Round, Span, StartReason, Time,
+    OpportunisticConfig, Refusal, Round, Sizes, Span, StartReason, Time,
 };
 use miserly_machine_file::ClassesDoc;
 use miserly_saved::ticks;
@@ -184,6 +184,9 @@ pub struct AmendedLine {
     /// The whole new request, if more than that changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<SavedRequest>>,
+    /// The new least and most processors between which it may be resized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<[u64; 2]>,
     /// Whether the job keeps its promise with the new request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_promise: bool,
@@ -389,6 +392,9 @@ impl RoundLine {
 impl AmendedLine {
     /// Returns the change of the request.
     pub fn change(&self) -> Change {
+        if let Some([least, most]) = self.sizes {
+            return Change::Sizes(Sizes { least: least.into(), most: most.into() });
+        }
         match (&self.request, self.estimate) {
             (Some(request), _) => {
                 Change::Request { request: Box::new(request.request()), keeps_promise: self.keeps_promise }
@@ -403,6 +409,9 @@ impl AmendedLine {
         match &amendment.change {
             Change::Estimate(estimate) => AmendedLine { estimate: Some(*estimate), ..line },
             Change::Begin(begin) => AmendedLine { begin: *begin, ..line },
+            Change::Sizes(Sizes { least, most }) => {
+                AmendedLine { sizes: Some([least.get(), most.get()]), ..line }
+            }
             Change::Request { request, keeps_promise } => {
                 let request = Some(Box::new(SavedRequest::new(request)));
                 AmendedLine { request, keeps_promise: *keeps_promise, ..line }

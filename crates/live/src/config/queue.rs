@@ -27,6 +27,9 @@ pub fn unfit(needs: &Needs) -> Option<&'static str> {
     if needs.time_slices {
         return Some("it slices time");
     }
+    if needs.resizing {
+        return Some("it resizes running jobs");
+    }
     // A shadow ends no process, so its plans may go beyond limits.
     Needs { beyond_limits: false, ..*needs }.unmet_in_daemon()
 }

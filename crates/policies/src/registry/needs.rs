@@ -84,7 +84,6 @@ impl Needs {
     /// Returns the need that processes on one machine cannot meet, with the reason; `None` if the daemon runs such a policy.
     pub fn unmet_in_daemon(&self) -> Option<&'static str> {
         let unable = [
-            (self.resizing, "it resizes running jobs, which no process can follow"),
             (self.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
             (self.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
             (self.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
