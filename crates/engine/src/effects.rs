@@ -86,9 +86,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.release_adopted(attempt);
         }
         let Some(record) = self.jobs.get(number) else { return };
-        let whole = record.end_of_window(at + self.slack(number, now.ticks - at));
-        let whole =
-            if self.resizes(&record.queue) { self.end_of_work(at, number) } else { None }.unwrap_or(whole);
+        let slack = self.slack(number, now.ticks - at);
+        let end_of_work = self.end_of_work(at, number).filter(|_| self.resizes(&record.queue));
+        let whole = end_of_work.map_or_else(|| record.end_of_window(at + slack), |end| end + slack);
         let (cpus, end) = match self.batch.begun.remove(&number) {
             Some(begun) => (begun.cpus, begun.end),
             None => (self.allocate_cpus(number), whole),
