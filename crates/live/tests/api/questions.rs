@@ -83,7 +83,7 @@ fn each_route_is_a_question() {
 
     let asked = server.fake.asked();
     let questions: Vec<DaemonRequest> = asked.iter().map(|(_, question)| question.clone()).collect();
-    let expected = [
+    let expected = vec![
         DaemonRequest::Submit(submission()),
         DaemonRequest::Quote(submission()),
         DaemonRequest::WhatIf(Box::new(what_if)),

@@ -41,7 +41,7 @@ fn the_slides_bound_the_suspensions_by_the_factor() {
             let policy = |n| format!("ss(sf={:.6}{period})", factor(n));
             (0..20).map(|n| suspensions(3600, &policy(n), instants)).collect()
         };
-        assert_eq!(all(", period=1s"), Vec::from_iter(0..20), "{instants}");
+        assert_eq!(all(", period=1s"), (0..20).collect::<Vec<u32>>(), "{instants}");
         let by_default = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 15, 16, 16];
         assert_eq!(all(""), by_default, "{instants}");
     }
