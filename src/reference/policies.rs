@@ -79,13 +79,12 @@ fn section(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
     let facts: Vec<String> =
         facts.filter(|(_, holds)| *holds).map(|(name, _)| name.replace('_', " ")).collect();
     let facts = if facts.is_empty() { "nothing".to_owned() } else { facts.join(", ") };
-    let host_table = if needs.host_table { ", with a table of the paper" } else { "" };
     let calendar = if needs.calendar { "yes" } else { "no" };
     let other: Vec<String> = policy.spellings.iter().map(|spelling| code(spelling.name)).collect();
     let other = if other.is_empty() { "none".to_owned() } else { other.join(", ") };
     let rows = [
         ["promises".to_owned(), escaped(policy.promises)],
-        ["runs on".to_owned(), format!("{}{host_table}", needs.hosts())],
+        ["runs on".to_owned(), needs.hosts().to_owned()],
         ["pools that vary over time".to_owned(), calendar.to_owned()],
         ["needs".to_owned(), facts],
         ["other spellings".to_owned(), other],

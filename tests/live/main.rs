@@ -28,6 +28,9 @@ mod starts;
 mod blocked;
 
 mod shadow;
+
+mod resize;
+
 mod shims;
 
 mod crowd;

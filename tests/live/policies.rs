@@ -124,8 +124,8 @@ fn a_queue_that_promises_nothing_says_so_and_starts_jobs() {
 #[test]
 fn what_no_process_can_do_is_refused_by_the_check() {
     for (policy, reason) in [
-        ("eqspatial", "resizes running jobs"),
-        ("lsf", "hosts of one certain machine"),
+        ("eqspatial(keep_work=true)", "loses its work"),
+        ("lsf", "no table of job classes has a host \"batch\""),
         ("immediate(keep_work=true)", "loses its work"),
         ("soon(quantum=5s, keep_work=true)", "loses its work"),
         ("immediate(policy=eqspatial)", "eqspatial"),
@@ -140,6 +140,41 @@ fn what_no_process_can_do_is_refused_by_the_check() {
     let daemon = Daemon::asleep(&queue("immediate(after=5m)"));
     let checked = miserly(&["daemon", "--check", &daemon.path("daemon.toml").to_string_lossy()]);
     assert!(checked.status.success(), "{checked:?}");
+}
+
+/// A table of classes with one job at a time of the only size.
+const CLASSES: &str = r#"
+[[classes.size]]
+name = "small"
+cpus = 1
+[[classes.length]]
+name = "any"
+time = "1d"
+[[classes.host]]
+hosts = ["batch"]
+order = [{ size = "small", limit = 1 }]
+"#;
+
+#[test]
+fn classes_of_a_configuration_hold_in_its_queue_and_after_a_restart() {
+    if !has_two_cpus() {
+        return;
+    }
+    let mut daemon = Daemon::new(&(queue("lsf") + CLASSES));
+    let narrow = |script: &str| Submission { cpus: 1, ..wide(&daemon, script, 600.0) };
+    let waits = |file: &str| format!("while [ ! -e {file} ]; do sleep 0.05; done; exit 3");
+    let (first, second) = (narrow(&waits("first")), narrow("exit 4"));
+    let beyond = Submission { cpus: 2, ..narrow("exit 5") };
+    let (first, second) = (daemon.submit(&first), daemon.submit(&second));
+    until("the first one runs", SOON, || (state(&daemon.job(first)) == "running").then_some(()));
+    assert_eq!(state(&daemon.job(second)), "queued", "a processor is free, and the class is full");
+    let refused = daemon.client().submit(&beyond).expect_err("it is beyond the classes").to_string();
+    assert!(refused.contains("class"), "{refused}");
+    daemon.stop();
+    daemon.start();
+    assert_eq!((state(&daemon.job(first)), state(&daemon.job(second))), ("running", "queued"));
+    fs::write(daemon.path("first"), "").expect("a file");
+    assert_eq!((exit_of(&daemon.wait(first)), exit_of(&daemon.wait(second))), (Exit::Code(3), Exit::Code(4)));
 }
 
 /// Where a job has written its processors, each time it looked.

@@ -47,11 +47,14 @@ pub const SHIM: &str = "shim.json";
 pub const STARTED: &str = "started.json";
 /// The end.
 pub const END: &str = "end.json";
+/// The processors of a resizable job, for its processes: their numbers with commas between them, and a line end.
+pub const CPUS: &str = "cpus";
 /// The lock.
 pub const LOCK: &str = "lock";
 /// Preallocated files into which the start and the end are written.
 const START_TEMPORARY: &str = "started.preallocated";
 const END_TEMPORARY: &str = "end.preallocated";
+const CPUS_TEMPORARY: &str = "cpus.new";
 
 /// What is on disk when a record is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +141,16 @@ pub trait Files {
     /// The record cannot be read, or is damaged.
     fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, RecordError> {
         parse(&self.path().join(name), self.load(name))
+    }
+
+    /// Writes the processors of the job, for its processes. A reader sees the former ones or these.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn write_cpus(&self, cpus: &[u32]) -> io::Result<()> {
+        let numbers: Vec<String> = cpus.iter().map(u32::to_string).collect();
+        let text = format!("{}\n", numbers.join(","));
+        self.store(CPUS, CPUS_TEMPORARY, text.as_bytes(), Flush::Nothing)
     }
 
     /// Reads the end of the attempt, or returns `None` if it does not exist.

@@ -65,6 +65,6 @@ pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimRep
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
 pub use spec::{
     AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, Interaction, JobUser, MAX_CPU,
-    OutputFile, PrivateFolders, ReservedWindow, ResourceLimits, RunMode, SpecError, SpecRecord,
+    OutputFile, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode, SpecError, SpecRecord,
 };
 pub use time::BootTime;

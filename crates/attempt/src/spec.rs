@@ -72,6 +72,9 @@ pub struct AttemptSpec {
     /// Signal before the end of the window, if the user wants one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_signal: Option<EarlySignal>,
+    /// How the job learns that its processors have changed, if it is resizable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize_notice: Option<ResizeNotice>,
     /// Control group of the processes; `None` where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<CgroupSpec>,
@@ -106,6 +109,17 @@ pub struct EarlySignal {
     pub main_only: bool,
     /// Time from the signal to the end of the window.
     pub before: Duration,
+}
+
+/// How a resizable job learns that its processors have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResizeNotice {
+    /// Whether the file [`CPUS`](crate::files::CPUS) of the attempt's folder has the processors of the job.
+    pub file: bool,
+    /// Number of the signal that it gets, in the kernel.
+    pub signal: Option<u8>,
+    /// Whether only the main process receives it.
+    pub main_only: bool,
 }
 
 /// How clients reach the processes of a job while they run, through the relay of the attempt.

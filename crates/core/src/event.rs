@@ -1,6 +1,6 @@
 //! The input of a scheduler (events) and its output (reasons, refusals, effects).
 
-use crate::{JobId, Procs, Request, Resources, Span, Time};
+use crate::{JobId, Procs, Request, Resources, Sizes, Span, Time};
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum Change {
     Estimate(Span),
     /// The earliest start.
     Begin(Option<Time>),
+    /// The bounds of its sizes. The request, and so the work, stays the same.
+    Sizes(Sizes),
     /// The whole request of a waiting job that has not run.
     ///
     /// Without `keeps_promise` the job gives up its promise and its plan. Its policy places it again, before other jobs move

@@ -38,11 +38,22 @@ pub struct Request {
     pub group: Option<u32>,
     /// The queue of the submission, or `None` if unknown.
     pub queue: Option<u32>,
+    /// The bounds for a policy that resizes the job; `None` for any size up to the request.
+    pub sizes: Option<Sizes>,
     /// The other constraints of the user.
     pub constraints: Constraints,
     /// The actual runtime, if the event source discloses it. Only a simulation does, and only to a
     /// clairvoyant policy.
     pub known_runtime: Option<Span>,
+}
+
+/// The numbers of processors between which a policy may resize a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The least number, at least 1.
+    pub least: Procs,
+    /// The largest number that the job uses now, at least the least one and at most its request.
+    pub most: Procs,
 }
 
 /// The constraints that a user may set besides resources and time.
@@ -83,6 +94,7 @@ impl Request {
             user: None,
             group: None,
             queue: None,
+            sizes: None,
             constraints: Constraints::NONE,
             known_runtime: None,
         }
@@ -91,6 +103,11 @@ impl Request {
     /// Returns the requested number of processors.
     pub const fn procs(&self) -> Procs {
         self.demand.cpus_count()
+    }
+
+    /// Returns the bounds for a policy that resizes the job.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes.unwrap_or(Sizes { least: Procs::ONE, most: self.procs() })
     }
 
     /// Returns the span for which a plan holds the resources of the job: the estimate, and at least

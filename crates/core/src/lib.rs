@@ -53,6 +53,8 @@ mod pes;
 
 mod calendar;
 
+mod job_classes;
+
 mod machine;
 
 mod job;
@@ -92,7 +94,8 @@ pub use event::{
     Submission,
 };
 pub use free_hosts::FreeHosts;
-pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Prediction, Request};
+pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Prediction, Request, Sizes};
+pub use job_classes::{JobClass, JobClasses, LengthClass, SizeClass, SizeTurn};
 pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, Usage,
     span_of_work, work,

@@ -1,6 +1,8 @@
 //! The machine: a list of hosts, and the rules by which jobs are placed on them.
 
-use crate::{Calendar, Demand, Form, HostGroup, Kind, PartCounter, Procs, Request, Resources};
+use std::sync::Arc;
+
+use crate::{Calendar, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources};
 
 /// The position of a host in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +64,7 @@ pub struct Machine {
     calendar: Option<Calendar>,
     /// Whether each host is in each group.
     groups: Vec<Vec<bool>>,
+    classes: Option<Arc<JobClasses>>,
 }
 
 impl Machine {
@@ -85,6 +88,7 @@ impl Machine {
             sharing,
             calendar: None,
             groups: vec![],
+            classes: None,
         }
     }
 
@@ -137,6 +141,17 @@ impl Machine {
         };
         self.groups = groups.iter().map(members).collect();
         self
+    }
+
+    /// Returns the same hosts with this table of job classes.
+    #[must_use]
+    pub fn with_classes(self, classes: Option<Arc<JobClasses>>) -> Machine {
+        Machine { classes, ..self }
+    }
+
+    /// Returns the table of job classes, if the machine has one.
+    pub fn classes(&self) -> Option<&Arc<JobClasses>> {
+        self.classes.as_ref()
     }
 
     /// Returns whether a job may run on a host, by the group of its form. A group that the machine does not have has no hosts.

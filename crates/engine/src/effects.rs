@@ -50,9 +50,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),
-            // The ledger has the plan, the pace and the expected end. The configuration admits no policy that resizes or swaps out.
+            Effect::Resized { .. } => self.resize(at, number),
+            // The ledger has the plan, the pace and the expected end. The configuration admits no policy that swaps out.
             Effect::Planned { .. }
-            | Effect::Resized { .. }
             | Effect::SwappedOut { .. }
             | Effect::PaceChanged { .. }
             | Effect::EndMoved { .. } => {}
@@ -84,7 +84,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let was_adopted = record.attempt().is_some_and(|attempt| self.release_adopted(attempt));
         let Some(record) = self.jobs.get(number) else { return };
-        let whole = record.end_of_window(at + self.slack(number, now.ticks - at));
+        let slack = self.slack(number, now.ticks - at);
+        let end_of_work = self.end_of_work(at, number).filter(|_| self.resizes(&record.queue));
+        let whole = end_of_work.map_or_else(|| record.end_of_window(at + slack), |end| end + slack);
         let (cpus, end) = match self.batch.begun.remove(&number) {
             Some(begun) if begun.cpus.is_empty() => (self.allocate_cpus(number), begun.end),
             Some(begun) => {
@@ -122,7 +124,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         match &pes {
             Some(pes) if self.is_gang(&record.queue) => self.cpus.take_shared(&record.queue, pes),
             Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
-            _ => self.cpus.take(record.submission.cpus),
+            _ => self.cpus.take(self.procs_of(number).unwrap_or(record.submission.cpus)),
         }
     }
 
@@ -138,6 +140,37 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.touch(number);
         // If none is left, the kernel has moved the job already.
         (!cpus.is_empty()).then_some((Attempt { job: number, nth: run.nth }, cpus))
+    }
+
+    /// Returns the number of processors that a running job has in its ledger.
+    fn procs_of(&self, number: i64) -> Option<u64> {
+        let shares = self.entry(number)?.placement()?.shares();
+        Some(shares.iter().map(|share| share.amount.cpus_count().get()).sum())
+    }
+
+    /// Returns whether the policy of a queue resizes running jobs.
+    pub(crate) fn resizes(&self, queue: &str) -> bool {
+        self.setup.queue(queue).is_some_and(|queue| queue.policy.needs().resizing)
+    }
+
+    /// Returns the end of the window of a job that is resized: its limit bounds its work, so it has more time on fewer processors.
+    fn end_of_work(&self, at: Time, number: i64) -> Option<Time> {
+        let (record, entry) = (self.jobs.get(number)?, self.entry(number)?);
+        let end = at + entry.left(at, entry.working()) - record.cleanup_time(self.setup.cleanup_time);
+        Some(record.deadline.map_or(end, |deadline| end.min(deadline)))
+    }
+
+    /// Moves a job to as many processors as it has in its ledger now. It keeps as many of its own as possible.
+    fn resize(&mut self, at: Time, number: i64) {
+        let (Some(count), Some(end)) = (self.procs_of(number), self.end_of_work(at, number)) else { return };
+        let Some(run) = self.jobs.run(number).filter(|run| run.ending.is_none()) else { return };
+        let (attempt, cpus) = (Attempt { job: number, nth: run.nth }, self.cpus.resize(&run.cpus, count));
+        mark!("a job is resized");
+        if let Some(run) = self.jobs.run_mut(number) {
+            run.cpus.clone_from(&cpus);
+        }
+        self.batch.act(attempt, Action::Move(cpus));
+        self.batch.act(attempt, Action::EndAt(end));
     }
 
     /// Launches a job as another attempt.

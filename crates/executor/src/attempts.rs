@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use miserly_cgroup::online_cpus;
 use miserly_launch::{
-    AttemptEnd, AttemptProcesses, AttemptSpec, BootTime, FoundAttempt, JobUser, KillResult, PrivateFolders,
-    ResourceLimits, Shim, find_until, launch,
+    AttemptEnd, AttemptProcesses, AttemptSpec, BootTime, CPUS, FoundAttempt, JobUser, KillResult,
+    PrivateFolders, ResourceLimits, Shim, find_until, launch,
 };
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,13 @@ impl Attempts {
             ..user
         });
         let programs = self.rules.programs.get(&request.configured_queue);
-        let base = request.spec(&self.socket, &self.groups);
+        let (folder, mut base) =
+            (request.attempt.folder(&self.folder), request.spec(&self.socket, &self.groups));
+        // Another user cannot enter the folder; such a job asks the kernel.
+        if let Some(notice) = base.resize_notice.as_mut().filter(|_| user.is_none()) {
+            notice.file = true;
+            base.env.push(("MISERLY_CPUS_FILE".into(), folder.join(CPUS).into_os_string()));
+        }
         let limits = ResourceLimits { processes: user.as_ref().map(|_| most_processes()), ..base.limits };
         let spec = AttemptSpec {
             critical_priority: self.rules.critical_priority,
@@ -89,7 +95,7 @@ impl Attempts {
             user,
             ..base
         };
-        Ok(launch(self.shim.path(), &request.attempt.folder(&self.folder), &spec)?)
+        Ok(launch(self.shim.path(), &folder, &spec)?)
     }
 
     /// Returns the own folders of a job. Their content counts as memory of the job, so each may take all of it.

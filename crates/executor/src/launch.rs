@@ -8,7 +8,7 @@ use std::time::Duration;
 use miserly_api::model::{self, OutputNames, Submission};
 use miserly_launch::{
     AttemptSpec, BootTime, CriticalPriority, EarlySignal, Interaction, MachineClock as _, OutputFile,
-    ResourceLimits, RunMode,
+    ResizeNotice, ResourceLimits, RunMode,
 };
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +164,11 @@ impl LaunchRequest {
             orphan_resume_delay: self.orphan_resume_delay,
             run_limit: self.run_limit,
             early_signal: submission.signal.map(early_signal),
+            resize_notice: submission.resizable.map(|_| ResizeNotice {
+                file: false,
+                signal: submission.resize_signal.map(|request| request.signal.number()),
+                main_only: submission.resize_signal.is_some_and(|request| request.main),
+            }),
             cgroup: groups.spec(self.memory, submission.cpus, self.strict),
             user: None,
             private_folders: None,

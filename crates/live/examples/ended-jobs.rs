@@ -110,6 +110,7 @@ fn setup() -> Result<Setup, Failure> {
             name: "batch".into(),
             policy: "miser".parse()?,
             pool: Calendar::constant(Resources::cpus(2)),
+            classes: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0, 1],

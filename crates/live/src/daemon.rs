@@ -434,6 +434,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         name: queue.name.clone(),
         policy: queue.policy.clone(),
         pool: queue.pool.calendar(monday),
+        classes: queue.classes.clone(),
         terms: queue.terms.clone(),
     };
     let opportunistic_cpus = configuration.opportunistic_cpus.clone();

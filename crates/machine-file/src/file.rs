@@ -19,6 +19,71 @@ pub(crate) struct MachineFile {
     pub(crate) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue", default)]
     pub(crate) queues: Vec<Spanned<QueueFile>>,
+    pub(crate) classes: Option<Spanned<ClassesFile>>,
+}
+
+/// The job classes of policy `lsf`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassesFile {
+    /// The sizes. A job has the first one with sufficient limits.
+    #[serde(rename = "size", default)]
+    pub sizes: Vec<SizeFile>,
+    /// The lengths. A job has the first one with a sufficient limit.
+    #[serde(rename = "length", default)]
+    pub lengths: Vec<LengthFile>,
+    /// The hosts, with the sizes that they run.
+    #[serde(rename = "host", default)]
+    pub hosts: Vec<HostClassesFile>,
+}
+
+/// A size of requests.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizeFile {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// The largest number of processors.
+    pub cpus: Spanned<i64>,
+    /// The largest memory of the whole job, with a unit. Any if missing.
+    pub memory: Option<Spanned<Value>>,
+}
+
+/// A length of requests.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LengthFile {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// The longest requested time.
+    pub time: Spanned<Value>,
+    /// The wait after which a host may be kept for a job. None is if missing.
+    pub reserve_wait: Option<Spanned<Value>>,
+    /// The number of its jobs that may execute at a time on all hosts together. Any if missing.
+    pub limit: Option<Spanned<i64>>,
+    /// Whether its jobs come before those of the other lengths of their size.
+    #[serde(default)]
+    pub first: bool,
+}
+
+/// The sizes that some hosts run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostClassesFile {
+    /// The names of the hosts, or of a `[[host]]` with a count. Where there are queues, their names.
+    pub hosts: Vec<Spanned<String>>,
+    /// The sizes that they run, the first one first.
+    pub order: Vec<Spanned<TurnFile>>,
+}
+
+/// A size in the order of a host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnFile {
+    /// The name of the size.
+    pub size: Spanned<String>,
+    /// The number of its jobs that may execute on the host at a time. Any if missing.
+    pub limit: Option<Spanned<i64>>,
 }
 
 /// One host, or several that are alike.

@@ -29,7 +29,7 @@ impl Hosts {
         self.count.map_or(1, u64::from)
     }
 
-    fn names(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
         let alone = self.count.is_none().then(|| self.name.clone());
         alone.into_iter().chain((1..=self.count.unwrap_or(0)).map(|n| format!("{}{n}", self.name)))
     }

@@ -31,6 +31,10 @@ mod machine;
 
 mod builtin;
 
+mod classes;
+
+mod classes_doc;
+
 mod hosts;
 
 pub mod file;
@@ -51,6 +55,8 @@ mod problem;
 mod tests;
 
 pub use builtin::BUILT_IN;
+pub use classes::job_classes;
+pub use classes_doc::{ClassesDoc, LengthDoc, SizeDoc, TurnDoc};
 pub use hosts::{HOSTS_MOST, Hosts};
 pub use machine::{HostsError, MachineError, MachineSpec};
 pub use pools::{Pools, Queue};

@@ -1,17 +1,20 @@
 //! The machine of a run: a built-in name, a number of processors, or a file.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use miserly_core::{Kind, Machine, Procs, Resources, Sharing, Spread};
+use miserly_core::{JobClasses, Kind, Machine, Procs, Resources, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use toml::Spanned;
 
 use crate::builtin::{BUILT_IN, built_in};
+use crate::classes::job_classes;
 use crate::file::{MachineFile, PoolsFile};
 use crate::hosts::{Hosts, checked, number_in_bounds, totals_in_bounds};
-use crate::pools::Pools;
+use crate::pools::{Pools, Queue};
 use crate::problem::{Problem, parse};
 use crate::words::value_or_default;
 
@@ -28,6 +31,8 @@ pub struct MachineSpec {
     pub hosts: Vec<Hosts>,
     /// Its pools, if it has any.
     pub pools: Option<Pools>,
+    /// The job classes of policy `lsf`, if it has any.
+    pub classes: Option<Arc<JobClasses>>,
 }
 
 /// The reason for which there is no such machine.
@@ -105,8 +110,8 @@ impl MachineSpec {
         word: &str,
         read: impl FnOnce(&str) -> io::Result<String>,
     ) -> Result<MachineSpec, MachineError> {
-        if let Some(hosts) = built_in(word) {
-            return Ok(MachineSpec::with_hosts(word.into(), hosts));
+        if let Some(text) = built_in(word) {
+            return MachineSpec::parse(word, text);
         }
         if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) {
             let procs = word.parse().ok().filter(|procs| (1..=Profile::MOST).contains(procs));
@@ -129,7 +134,8 @@ impl MachineSpec {
     }
 
     fn with_hosts(name: String, hosts: Vec<Hosts>) -> MachineSpec {
-        MachineSpec { name, spread: Spread::default(), sharing: Sharing::default(), hosts, pools: None }
+        let (spread, sharing) = (Spread::default(), Sharing::default());
+        MachineSpec { name, spread, sharing, hosts, pools: None, classes: None }
     }
 
     /// Returns the same hosts with another placement of jobs, where one is given.
@@ -155,6 +161,13 @@ impl MachineSpec {
             return Err(HostsError::NoKind { kind: kind.unwrap_or_default().into(), kinds: kinds() });
         };
         let added = Hosts { name: format!("added-{}-", like.name), count: Some(number), each: like.each };
+        if let Some(classes) = &mut self.classes {
+            let orders = &mut Arc::make_mut(classes).hosts;
+            let order = like.names().next().and_then(|name| orders.get(&name).cloned());
+            orders.extend(
+                order.into_iter().flat_map(|order| added.names().map(move |name| (name, order.clone()))),
+            );
+        }
         self.hosts.push(added);
         number_in_bounds(&self.hosts)
             .and_then(|()| totals_in_bounds(&self.hosts))
@@ -196,7 +209,10 @@ impl MachineSpec {
     /// Returns the machine of a simulation.
     pub fn machine(&self) -> Machine {
         let hosts = self.hosts.iter().flat_map(Hosts::each).collect();
-        Machine::new(hosts).with_spread(self.spread).with_sharing(self.sharing)
+        Machine::new(hosts)
+            .with_spread(self.spread)
+            .with_sharing(self.sharing)
+            .with_classes(self.classes.clone())
     }
 
     /// Returns the machine that `text` describes, the content of the file `path`.
@@ -218,7 +234,17 @@ impl MachineSpec {
             ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
         };
         let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
-        Ok(MachineSpec { pools: spec.checked_pools(&pools)?, ..spec })
+        let pools = spec.checked_pools(&pools)?;
+        let classes = file.classes.map(|classes| {
+            let named = |hosts: &Hosts| (hosts.name.clone(), hosts.names().collect());
+            let queue = |queue: &Queue| (queue.name.clone(), vec![queue.name.clone()]);
+            let mut hosts: BTreeMap<String, Vec<String>> =
+                spec.hosts.iter().flat_map(Hosts::singles).map(|host| named(&host)).collect();
+            hosts.extend(spec.hosts.iter().map(named));
+            hosts.extend(pools.iter().flat_map(|pools| pools.queues.iter().map(queue)));
+            job_classes(&spec.name, &classes, &hosts).map(Arc::new)
+        });
+        Ok(MachineSpec { pools, classes: classes.transpose()?, ..spec })
     }
 
     /// Returns the pools of the machine, if its file has any.

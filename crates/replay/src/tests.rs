@@ -20,6 +20,7 @@ fn began(policy: &str) -> Began {
             policy,
             pool: vec![PoolStep(Time::ZERO, amounts)],
             again: None,
+            classes: None,
             once: vec![],
         }],
         opportunistic: None,

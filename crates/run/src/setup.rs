@@ -92,7 +92,7 @@ impl RunSetup {
         resolve_names(&trace, &survey.header, &mut options)?;
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
-        let pools = spec.pools.as_ref().map_or_else(Vec::new, |pools| machines(pools, unix_start));
+        let pools = machines(&spec, unix_start);
         options.jobs.procs = spec.procs();
         options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
         options.jobs.pools = pools.into();

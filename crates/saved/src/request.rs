@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use miserly_core::{Constraints, Form, HostGroup, Kind, Request, Resources, Span, Time};
+use miserly_core::{Constraints, Form, HostGroup, Kind, Request, Resources, Sizes, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// A stored request.
@@ -49,6 +49,9 @@ pub struct SavedRequest {
     /// Whether its work may be repeated.
     #[serde(default)]
     pub restartable: bool,
+    /// The least and the most processors between which it may be resized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<[u64; 2]>,
 }
 
 /// A stored form of a job over several hosts.
@@ -103,6 +106,7 @@ impl SavedRequest {
             in_window_only,
             no_quantum,
             restartable,
+            sizes: request.sizes.map(|sizes| [sizes.least.get(), sizes.most.get()]),
         }
     }
 
@@ -125,6 +129,7 @@ impl SavedRequest {
             user: self.user,
             group: self.group,
             queue: self.queue,
+            sizes: self.sizes.map(|[least, most]| Sizes { least: least.into(), most: most.into() }),
             constraints,
             ..Request::new(self.number, submit, estimate, demand)
         }

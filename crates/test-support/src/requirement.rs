@@ -32,6 +32,8 @@ pub enum Requirement {
     Slurm,
     /// A `tmux`, for a terminal of the test's own.
     Tmux,
+    /// A compiler of C with OpenMP, and Python 3, for examples in these languages.
+    Languages,
 }
 
 /// The consequence of a requirement for one test.
@@ -44,7 +46,7 @@ enum Verdict {
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Requirement; 13] = [
+    pub const ALL: [Requirement; 14] = [
         Requirement::Traces,
         Requirement::Browser,
         Requirement::Root,
@@ -58,6 +60,7 @@ impl Requirement {
         Requirement::Accounts,
         Requirement::Slurm,
         Requirement::Tmux,
+        Requirement::Languages,
     ];
 
     /// Returns the name of the environment variable that turns a skip into a failure where it is 1.
@@ -76,6 +79,7 @@ impl Requirement {
             Requirement::Accounts => "MISERLY_REQUIRE_ACCOUNTS",
             Requirement::Slurm => "MISERLY_REQUIRE_SLURM",
             Requirement::Tmux => "MISERLY_REQUIRE_TMUX",
+            Requirement::Languages => "MISERLY_REQUIRE_LANGUAGES",
         }
     }
 

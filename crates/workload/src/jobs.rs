@@ -340,6 +340,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         user,
         group: small(record, Field::Group),
         queue,
+        sizes: None,
         constraints: Constraints::NONE,
         known_runtime: None,
     };

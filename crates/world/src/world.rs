@@ -795,6 +795,7 @@ impl World {
                     .with(Kind::Memory, memory)
                     .with(Kind::Gpus, if place == 0 { machine.gpus } else { 0 }),
             ),
+            classes: None,
             terms: QueueTerms { promise_slack: Span::from_ticks(machine.slack), ..QueueTerms::default() },
         };
         let whole = Resources::cpus(u64::from(all)).with(Kind::Memory, memory * machine.queues.len() as u64);

@@ -16,7 +16,7 @@ mod usage;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_api::model::{JobRef, JobSignal, job_refs};
-use miserly_api::submit::{job_signal, length_of_time};
+use miserly_api::submit::{job_signal, length_of_time, processors};
 
 pub(crate) use self::hook::{HOOK_EVENTS, HookArgs};
 pub(crate) use self::modify::ModifyArgs;
@@ -71,6 +71,8 @@ pub(crate) enum DaemonCommand {
     Extend(ExtendArgs),
     /// Sends a signal to running jobs
     Signal(SignalArgs),
+    /// Changes the most processors that resizable jobs want
+    Resize(ResizeArgs),
     /// Stops running jobs in their windows, which go on; resume lets them continue
     Pause(JobsArgs),
     /// Lets paused jobs continue
@@ -172,6 +174,16 @@ pub(crate) struct SignalArgs {
     /// Sends it only to the main process: the program, or the shell of the script
     #[arg(long)]
     pub(crate) main: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResizeArgs {
+    /// The processors that the jobs want: at most those of their submission
+    #[arg(value_name = "CPUS", value_parser = processors)]
+    pub(crate) cpus: u64,
+
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
 }
 
 #[derive(Debug, Args)]

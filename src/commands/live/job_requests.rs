@@ -14,7 +14,7 @@ use super::modify;
 use super::queue::{self, Wanted};
 use super::text;
 use super::{client, print_answer};
-use crate::args::{CancelArgs, JobList, JobsArgs, ReleaseArgs, SignalArgs, TakeBackArgs};
+use crate::args::{CancelArgs, JobList, JobsArgs, ReleaseArgs, ResizeArgs, SignalArgs, TakeBackArgs};
 use crate::failure::print_failure;
 
 pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<ExitCode> {
@@ -139,6 +139,11 @@ fn print_jobs(jobs: Vec<i64>, json: bool, done: &str) -> anyhow::Result<()> {
 pub(crate) fn signal(args: &SignalArgs) -> anyhow::Result<ExitCode> {
     let signal = SignalRequest { signal: args.signal, main: args.main };
     requests(&args.jobs, &format!("sent {}", args.signal.name()), |client, job| client.signal(job, &signal))
+}
+
+pub(crate) fn resize(args: &ResizeArgs) -> anyhow::Result<ExitCode> {
+    let done = format!("up to {} processors:", args.cpus);
+    requests(&args.jobs, &done, |client, job| client.resize(job, args.cpus))
 }
 
 pub(crate) fn pause(args: &JobsArgs) -> anyhow::Result<ExitCode> {

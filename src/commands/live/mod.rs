@@ -87,7 +87,7 @@ pub(crate) use self::events::run as events;
 pub(crate) use self::extend::run as extend;
 pub(crate) use self::forecast::run as forecast;
 pub(crate) use self::hook::run as hook;
-pub(crate) use self::job_requests::{cancel, hold, pause, release, requeue, resume, signal};
+pub(crate) use self::job_requests::{cancel, hold, pause, release, requeue, resize, resume, signal};
 pub(crate) use self::limits::run as limits;
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::metrics::run as metrics;
@@ -134,6 +134,7 @@ pub(crate) fn run_command(command: &DaemonCommand) -> anyhow::Result<ExitCode> {
         DaemonCommand::Requeue(args) => requeue(args),
         DaemonCommand::Extend(args) => extend(args),
         DaemonCommand::Signal(args) => signal(args),
+        DaemonCommand::Resize(args) => resize(args),
         DaemonCommand::Pause(args) => pause(args),
         DaemonCommand::Resume(args) => resume(args),
         DaemonCommand::Modify(args) => modify(args),

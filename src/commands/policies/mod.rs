@@ -83,7 +83,6 @@ fn written(policy: &PolicyDescriptor, spelling: &Spelling) -> String {
 /// Returns the machines of a policy, and the facts that a launcher has to know, in words.
 fn needs(needs: &Needs) -> [String; 2] {
     let varying = if needs.calendar { ", and pools that vary over time" } else { "" };
-    let table = if needs.host_table { ", with a table of the paper" } else { "" };
     let facts: Vec<String> = needs
         .facts()
         .into_iter()
@@ -92,7 +91,7 @@ fn needs(needs: &Needs) -> [String; 2] {
         .map(|(name, _)| name.replace('_', " "))
         .collect();
     let facts = if facts.is_empty() { "nothing".to_owned() } else { facts.join(", ") };
-    [format!("{}{table}{varying}", needs.hosts()), facts]
+    [format!("{}{varying}", needs.hosts()), facts]
 }
 
 fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {

@@ -19,8 +19,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::model::{
     CancelRequest, ChangeRequest, ChangedJobs, DrainRequest, ExtendRequest, Filter, JobChange, JobIds,
     JobView, LimitsReport, Modification, ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation,
-    Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest,
-    WhatIf, WhatIfAnswer, listing,
+    Reservation, ResizeRequest, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
+    TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -307,6 +307,14 @@ impl Client {
     /// As [`Client::submit`].
     pub fn extend(&self, job: i64, by: f64) -> Reply<JobView> {
         self.post(&format!("/v1/jobs/{job}/extend"), &ExtendRequest { by })
+    }
+
+    /// Changes the most processors that a resizable job wants.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn resize(&self, job: i64, cpus: u64) -> Reply<JobIds> {
+        self.post(&format!("/v1/jobs/{job}/resize"), &ResizeRequest { cpus })
     }
 
     /// Sends a signal to the processes of a running job.

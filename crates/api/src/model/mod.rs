@@ -59,7 +59,7 @@ pub use mail::{Mail, MailEvent, domain_of, is_address};
 pub use output::OutputNames;
 pub use request::{
     ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, OUTPUT_LENGTH, OUTPUT_PART,
-    OutputRequest, SENDS_MAIL, TakeBackRequest, listing,
+    OutputRequest, ResizeRequest, SENDS_MAIL, TakeBackRequest, listing,
 };
 pub use reservation::{RemoveReservation, Reservation, ReservedTime};
 pub use selection::{

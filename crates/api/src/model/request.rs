@@ -80,6 +80,14 @@ pub struct ExtendRequest {
     pub by: f64,
 }
 
+/// The body of a request that changes the processors that a resizable job wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResizeRequest {
+    /// The most processors that it wants from now on.
+    pub cpus: u64,
+}
+
 /// The body of a request that starts or ends draining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]

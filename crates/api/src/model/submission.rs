@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::PathText;
-use super::{EarlySignal, Mail, is_blank, is_invisible};
+use super::{EarlySignal, Mail, SignalRequest, is_blank, is_invisible};
 #[cfg(feature = "options")]
 use crate::submit;
 
@@ -54,6 +54,23 @@ pub struct Submission {
     #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default = "one")]
     pub cpus: u64,
+    /// The least processors of a resizable job, whose processors may change while it runs. `cpus` are the most.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "LEAST", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+        value_parser = submit::processors,
+        help = "Lets the scheduler change the processors of the running job, from LEAST [default: 1] to --cpus. The job finds \
+                them in the file MISERLY_CPUS_FILE"
+    ))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resizable: Option<u64>,
+    /// The signal that a resizable job gets when its processors have changed.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "[B:]SIGNAL", value_parser = submit::resize_signal,
+        help = "Sends a resizable job a signal when its processors have changed, such as USR1; with B: before it only to the \
+                main process"
+    ))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize_signal: Option<SignalRequest>,
     /// The number of tasks that the program starts on its processors. Only variables of its environment depend on it.
     #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -310,7 +327,7 @@ impl Submission {
     pub(crate) fn or(mut self, other: Submission) -> Submission {
         let none = Submission::default();
         complete!(self, other, none,
-            name comment tasks memory gpus queue begin deadline array restartable retry signal no_opportunistic hold input output
+            name comment resizable resize_signal tasks memory gpus queue begin deadline array restartable retry signal no_opportunistic hold input output
             error);
         self
     }

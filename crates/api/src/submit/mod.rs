@@ -31,8 +31,8 @@ pub use past::past_instant;
 pub use quantity::{array, gpus, length_of_time, memory, retry};
 #[cfg(feature = "options")]
 pub use script::{BYTE_ORDER_MARK, Directives, Remark, directive_line, directives};
-pub use signal::{early_signal, job_signal};
+pub use signal::{early_signal, job_signal, resize_signal};
 #[cfg(feature = "options")]
 pub use slurm::hint;
 #[cfg(feature = "options")]
-pub use submit_options::{Export, SubmitOptions, when};
+pub use submit_options::{Export, SubmitOptions, processors, when};

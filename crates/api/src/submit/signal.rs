@@ -2,7 +2,7 @@
 
 use miserly_units::parse_duration;
 
-use crate::model::{EarlySignal, JobSignal};
+use crate::model::{EarlySignal, JobSignal, SignalRequest};
 
 /// The time of an early signal without one, in seconds, as in Slurm.
 const BEFORE: f64 = 60.0;
@@ -44,6 +44,15 @@ pub fn early_signal(text: &str) -> Result<EarlySignal, String> {
     Ok(EarlySignal { signal: job_signal(signal)?, main, before })
 }
 
+/// Parses the signal of a resizable job: `USR1`, or `B:USR1` for the main process only.
+///
+/// # Errors
+/// Any other text. The message names what to write.
+pub fn resize_signal(text: &str) -> Result<SignalRequest, String> {
+    let main = text.strip_prefix("B:");
+    Ok(SignalRequest { signal: job_signal(main.unwrap_or(text))?, main: main.is_some() })
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let wrong = || "write the time before the end, such as USR1@300 or USR1@5min".to_owned();
     let span = match text.parse::<u32>() {
@@ -60,6 +69,13 @@ mod tests {
     #[track_caller]
     fn check(text: &str, signal: JobSignal, main: bool, before: f64) {
         assert_eq!(early_signal(text), Ok(EarlySignal { signal, main, before }));
+    }
+
+    #[test]
+    fn signals_of_resizable_jobs() {
+        let to = |main| SignalRequest { signal: JobSignal::Usr1, main };
+        assert_eq!((resize_signal("USR1"), resize_signal("B:sigusr1")), (Ok(to(false)), Ok(to(true))));
+        assert!(resize_signal("USR1@5").is_err() && resize_signal("KILL").is_err());
     }
 
     #[test]

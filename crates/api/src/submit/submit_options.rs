@@ -25,7 +25,7 @@ pub struct SubmitOptions {
     pub time: Option<u64>,
 
     /// The number of processors [default: 1]
-    #[arg(long, short, value_name = "N", value_parser = count)]
+    #[arg(long, short, value_name = "N", value_parser = processors)]
     pub cpus: Option<u64>,
 
     /// What a submission has in the same form
@@ -95,6 +95,17 @@ impl SubmitOptions {
             None => Some(self.submission.memory),
         }
     }
+}
+
+/// Parses the number of processors of a job. For a range, the message says what to write.
+///
+/// # Errors
+/// Any other text.
+pub fn processors(text: &str) -> Result<u64, String> {
+    count(text).map_err(|wrong| match text.split_once('-').map(|(least, most)| (count(least), count(most))) {
+        Some((Ok(least), Ok(most))) => format!("write --cpus {most} --resizable={least}"),
+        _ => wrong,
+    })
 }
 
 /// Parses a number above 0.
@@ -209,7 +220,7 @@ mod tests {
                 "begin" | "deadline" => "+2h",
                 "mail" => "end",
                 "memory" | "memory-per-cpu" => "1GiB",
-                "signal" => "USR1",
+                "signal" | "resize-signal" => "USR1",
                 "time" => "90s",
                 _ => "2",
             };

@@ -144,7 +144,7 @@ impl<H: Host> Supervisor<H> {
         if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if current == mode.cpus()) {
             self.place(&mode, Some(self.class()))?;
         }
-        self.mode = mode;
+        self.set_mode(mode);
         self.timeline.set_start(None);
         self.timeline.set_end(end);
         self.set_nice(self.window_nice(), now);
@@ -194,8 +194,17 @@ impl<H: Host> Supervisor<H> {
             }
         }
         self.place(&mode, None)?;
-        self.mode = mode;
+        self.set_mode(mode);
         Ok(())
+    }
+
+    /// Sets the mode, and tells a resizable job of other processors.
+    fn set_mode(&mut self, mode: RunMode) {
+        let changed = mode.cpus() != self.mode.cpus();
+        self.mode = mode;
+        if changed {
+            self.tell_cpus(true);
+        }
     }
 
     /// Gives the job what a mode allows.

@@ -20,7 +20,7 @@ use crate::files::{Files, RecordError, StartRecord};
 use crate::message::{Handshake, REPLY_TIMEOUT};
 use crate::protocol::ShimRefusal;
 use crate::queue_program::ProgramKind;
-use crate::spec::{AttemptSpec, CriticalPriority, EarlySignal, RunMode};
+use crate::spec::{AttemptSpec, CriticalPriority, EarlySignal, ResizeNotice, RunMode};
 use crate::time::BootTime;
 
 /// Time from the request of the permission to the permission after which the start record is corrected.
@@ -251,8 +251,21 @@ impl<H: Host> Supervisor<H> {
         }
     }
 
+    /// Tells a resizable job on which processors it is: by its file, and by its signal if they have `changed`.
+    pub(super) fn tell_cpus(&mut self, changed: bool) {
+        let Some(ResizeNotice { file, signal, main_only }) = self.attempt.spec.resize_notice else { return };
+        if file && let Err(error) = self.attempt.files.write_cpus(self.mode.cpus()) {
+            self.host.log(&format_args!("the file of its processors: {error}"));
+        }
+        if let Some(signal) = signal.filter(|_| changed) {
+            mark!("a job learns of its processors");
+            self.signals_to_send.push(signal, main_only);
+        }
+    }
+
     /// Gives the main process what its mode allows, before it becomes the command.
     fn place_main(&mut self) -> Result<(), StartFailure> {
+        self.tell_cpus(false);
         let (setup, mode) = (StartFailure::setup, self.mode.clone());
         let on_cpus = |error: &dyn ToString| setup(&format!("the cpus {:?}", mode.cpus()), error);
         self.limit(&mode).map_err(|error| {

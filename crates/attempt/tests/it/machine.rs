@@ -52,6 +52,7 @@ pub(crate) fn spec() -> AttemptSpec {
         orphan_resume_delay: Duration::from_secs(5),
         run_limit: None,
         early_signal: None,
+        resize_notice: None,
         cgroup: None,
         user: None,
         private_folders: None,

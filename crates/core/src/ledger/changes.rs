@@ -311,8 +311,8 @@ impl Ledger {
         if share.pes != Pes::Count {
             return Err(Rule::WrongPes);
         }
-        let amount = share.amount.with_cpus(procs);
-        let (old, new) = (placement.clone(), Placement::on(share.host, amount));
+        let (host, amount, held) = (share.host, share.amount, share.amount.cpus_count());
+        let new = Placement::on(host, amount.with_cpus(procs));
         let charge = self.charge(job);
         let working = self.working_with(&entry.request, &new, PartialAllocation::All)?;
         let expected = match expected {
@@ -322,11 +322,11 @@ impl Ledger {
             }
             overdue @ Expected::Overdue { .. } => overdue,
         };
-        self.give(&old, Part::Cpus);
-        if let Err(rule) = self.take(&new, Part::Cpus) {
-            // The old processors were free a moment ago.
-            self.take(&old, Part::Cpus)?;
-            return Err(rule);
+        // Only the difference: processors that are given back replace lost ones first.
+        let part = |procs: Procs| Placement::on(host, amount.with_cpus(procs));
+        match procs.checked_sub(held) {
+            Some(more) => self.take(&part(more), Part::Cpus)?,
+            None => self.give(&part(held - procs), Part::Cpus),
         }
         let entry = self.entry_mut(job);
         entry.progress.go_on(now, working);
@@ -413,6 +413,10 @@ impl Ledger {
             Change::Begin(begin) => entry.request.constraints.begin = begin,
             Change::Estimate(estimate) => entry.request.estimate = estimate,
             Change::Request { request, keeps_promise } => entry.replace_request(*request, keeps_promise)?,
+            Change::Sizes(sizes) => {
+                entry.request.sizes = Some(sizes);
+                return Ok(());
+            }
         }
         let left = entry.planned_left(now, entry.working());
         if let State::Running { expected, quantum: None, .. } = &mut entry.state {

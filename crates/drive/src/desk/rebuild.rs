@@ -225,6 +225,7 @@ fn amend(entries: &mut BTreeMap<JobId, Entry>, amended: impl Iterator<Item = Ame
             match change {
                 Change::Estimate(estimate) => entry.request.estimate = estimate,
                 Change::Begin(begin) => entry.request.constraints.begin = begin,
+                Change::Sizes(sizes) => entry.request.sizes = Some(sizes),
                 Change::Request { request, .. } => entry.request = *request,
             }
         }

@@ -1,8 +1,13 @@
 //! Steps of the driver, without a cluster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use miserly_core::{Expected, HostId, Placement, Resources, Span, State, Time};
+use miserly_core::{
+    Expected, HostId, JobClasses, LengthClass, Placement, Resources, SizeClass, SizeTurn, Span, State, Time,
+};
+use miserly_policies::classes::Lsf;
+use miserly_policies::{Needs, PolicySpec};
 use miserly_slurm::{Allocated, Amount, Cluster, Detail, Job, JobState, Limit};
 
 use super::asking::earlier_comment;
@@ -25,7 +30,7 @@ impl Scene {
     /// Returns two nodes of 8 processors under a policy.
     fn new(policy: &str) -> Scene {
         let settings = Settings {
-            policy: policy.parse().unwrap(),
+            policy: if policy == "lsf" { lsf() } else { policy.parse().unwrap() },
             seed: 1,
             partitions: vec![],
             reservation: "miserly".into(),
@@ -166,6 +171,29 @@ fn a_job_gives_way_to_one_that_has_more_of_its_node_than_planned() {
     // The next job is the head of the queue, with a promise, and has the processors.
     assert_eq!(gives_way("easy"), "4 back, 5 on n1+n2");
     assert_eq!(gives_way("miser"), "4 on n2");
+}
+
+/// The policy over classes of its own: a driver has no table of them.
+fn lsf() -> PolicySpec {
+    let order = vec![SizeTurn { size: 0, most: None }];
+    let hours = |hours: i64| Span::from_secs(hours * 3600).unwrap();
+    let classes = JobClasses {
+        sizes: vec![SizeClass { name: "any".into(), procs: 64.into(), memory: u64::MAX }],
+        lengths: vec![LengthClass {
+            name: "any".into(),
+            time: hours(400),
+            reserve_wait: Some(hours(12)),
+            most: None,
+            first: false,
+        }],
+        hosts: ["n1", "n2"].map(|host| (host.to_owned(), order.clone())).into(),
+        ..JobClasses::default()
+    };
+    let classes = Arc::new(classes);
+    let needs = Needs { one_host_per_job: true, refusals: true, ..Needs::NONE };
+    PolicySpec::from_fn("lsf", needs, move |machine, _| {
+        Box::new(Lsf::new(&machine.clone().with_classes(Some(Arc::clone(&classes))), None, true))
+    })
 }
 
 #[test]

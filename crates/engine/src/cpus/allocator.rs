@@ -154,6 +154,23 @@ impl CpuAllocator {
         taken
     }
 
+    /// Allocates `count` processors in place of those that a job has: some of them, or all of them and free ones.
+    ///
+    /// There may be fewer, as in [`take`](CpuAllocator::take), and one at least.
+    pub(crate) fn resize(&mut self, cpus: &[u32], count: u64) -> Vec<u32> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let own: BTreeSet<u32> = cpus.iter().copied().collect();
+        let mut kept = if count < own.len() { self.choose(&own, count) } else { cpus.to_vec() };
+        kept.extend(self.choose(&self.free(), count.saturating_sub(kept.len())));
+        if kept.is_empty() {
+            kept = cpus.iter().copied().take(count).collect();
+        }
+        kept.sort_unstable();
+        self.give(cpus);
+        self.take_these(&kept);
+        kept
+    }
+
     /// Chooses some of these free processors by the topology of the machine. Allocates none.
     pub(crate) fn choose(&self, free: &BTreeSet<u32>, count: usize) -> Vec<u32> {
         self.choice.choose(free, |cpu| self.all.contains(&cpu) && self.is_online(cpu), count)

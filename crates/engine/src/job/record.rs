@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
 use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
-use miserly_core::{Constraints, Entry, Kind, Request, Resources, Span, Time};
+use miserly_core::{Constraints, Entry, Kind, Request, Resources, Sizes, Span, Time};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +109,9 @@ pub struct Record {
     /// Whether its request was changed after its submission.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
+    /// The most processors that a resizable job wants now, if it asked for fewer than at its submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<u64>,
     /// The promises to the job.
     #[serde(flatten)]
     pub promise: PromiseLog,
@@ -371,6 +374,13 @@ impl Record {
         cpus.with(Kind::Memory, self.memory.kilobytes()).with(Kind::Gpus, self.gpus())
     }
 
+    /// Returns the numbers of processors between which a policy may resize it. A job that is not resizable has what it requests.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let Submission { cpus, resizable, .. } = *self.submission;
+        let most = self.wanted.unwrap_or(cpus).min(cpus);
+        Sizes { least: resizable.unwrap_or(cpus).min(most).into(), most: most.into() }
+    }
+
     /// Returns the request to the policy.
     pub(crate) fn request(&self, setup: &Setup, queue: usize, at: Time, begin: Option<Time>) -> Request {
         let (gpus, demand) = (self.gpus(), self.demand());
@@ -386,11 +396,13 @@ impl Record {
             ..Constraints::NONE
         };
         let user = Some(self.uid);
+        let resizes = setup.queues.get(queue).is_some_and(|queue| queue.policy.needs().resizing);
         let queue = u32::try_from(queue).ok();
         Request {
             user,
             group: self.group,
             queue,
+            sizes: resizes.then(|| self.sizes()),
             constraints,
             ..Request::new(self.number, at, self.planned(setup.cleanup_time), demand)
         }

@@ -114,6 +114,7 @@ mod tests {
                     pool: vec![],
                     again: None,
                     once: vec![],
+                    classes: None,
                 },
                 stopped: false,
                 capacity: None,

@@ -1,11 +1,14 @@
 //! The lines of the journal: events and their effects. Decisions that can be derived again are not stored.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{
-    Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobId, Machine, OpportunisticConfig,
-    Refusal, Round, Span, StartReason, Time,
+    Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobClasses, JobId, Machine,
+    OpportunisticConfig, Refusal, Round, Sizes, Span, StartReason, Time,
 };
+use miserly_machine_file::ClassesDoc;
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +91,9 @@ pub struct QueueLine {
     /// Other amounts, each of them once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<PoolException>,
+    /// The job classes of policy `lsf`, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassesDoc>,
 }
 
 /// The amounts of a pool from an instant on.
@@ -178,6 +184,9 @@ pub struct AmendedLine {
     /// The whole new request, if more than that changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<SavedRequest>>,
+    /// The new least and most processors between which it may be resized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<[u64; 2]>,
     /// Whether the job keeps its promise with the new request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_promise: bool,
@@ -302,7 +311,8 @@ impl QueueLine {
         let again = queue.pool.repeats().then(|| first + queue.pool.period());
         let once = queue.pool.exceptions().iter();
         let once = once.map(|once| PoolException(once.from, once.to, amounts(&once.amount))).collect();
-        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once }
+        let classes = queue.classes.as_ref().map(|classes| ClassesDoc::new(classes));
+        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once, classes }
     }
 
     /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
@@ -322,9 +332,18 @@ impl QueueLine {
         regular.with_exceptions(self.once.iter().map(once).collect())
     }
 
+    /// Returns the job classes. The inner `None`: there are none; the outer one: they are invalid.
+    #[expect(clippy::option_option, reason = "the outer one is an error")]
+    pub(crate) fn job_classes(&self) -> Option<Option<Arc<JobClasses>>> {
+        self.classes.as_ref().map(ClassesDoc::classes).transpose().ok().map(|classes| classes.map(Arc::new))
+    }
+
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Option<Machine> {
-        Some(crate::queue::setup::pool_machine(&self.name, &self.calendar()?))
+        Some(
+            crate::queue::setup::pool_machine(&self.name, &self.calendar()?)
+                .with_classes(self.job_classes()?),
+        )
     }
 }
 
@@ -373,6 +392,9 @@ impl RoundLine {
 impl AmendedLine {
     /// Returns the change of the request.
     pub fn change(&self) -> Change {
+        if let Some([least, most]) = self.sizes {
+            return Change::Sizes(Sizes { least: least.into(), most: most.into() });
+        }
         match (&self.request, self.estimate) {
             (Some(request), _) => {
                 Change::Request { request: Box::new(request.request()), keeps_promise: self.keeps_promise }
@@ -387,6 +409,9 @@ impl AmendedLine {
         match &amendment.change {
             Change::Estimate(estimate) => AmendedLine { estimate: Some(*estimate), ..line },
             Change::Begin(begin) => AmendedLine { begin: *begin, ..line },
+            Change::Sizes(Sizes { least, most }) => {
+                AmendedLine { sizes: Some([least.get(), most.get()]), ..line }
+            }
             Change::Request { request, keeps_promise } => {
                 let request = Some(Box::new(SavedRequest::new(request)));
                 AmendedLine { request, keeps_promise: *keeps_promise, ..line }

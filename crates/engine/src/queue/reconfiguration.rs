@@ -226,7 +226,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 conflict_of(number, format!("job {number} is in queue {:?}, which is gone", record.queue))
             })?;
             if let (Some(entry), Some(job)) = (record.ledger_entry(), self.jobs.handle(number)) {
-                let request = Request { queue: u32::try_from(queue).ok(), ..entry.request };
+                // A job that was submitted under a policy without resizing is not resizable under another one.
+                let resizes = setup.queues[queue].policy.needs().resizing;
+                let sizes = resizes.then(|| record.sizes());
+                let request = Request { queue: u32::try_from(queue).ok(), sizes, ..entry.request };
                 entries[queue].push((job, Entry { request, ..entry }));
             }
             let has_fit = self.setup.queue(&record.queue).is_some_and(|before| fits(record, before));

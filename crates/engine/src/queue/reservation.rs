@@ -113,6 +113,7 @@ impl Reservation {
             name: self.name.clone(),
             policy: self.policy.parse().ok()?,
             pool: Calendar::constant(Resources::NONE).with_exceptions(times)?,
+            classes: None,
             terms: QueueTerms {
                 default_memory: of.terms.default_memory.min(amount.get(Kind::Memory)),
                 users: Some(self.users.clone()),

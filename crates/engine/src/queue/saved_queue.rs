@@ -25,7 +25,7 @@ impl From<Queue> for SavedQueue {
 
 /// Why a stored queue is not read.
 #[derive(Debug, thiserror::Error)]
-#[error("queue {0}: this version does not know its policy, or its pool is invalid")]
+#[error("queue {0}: this version does not know its policy, or its pool or its job classes are invalid")]
 pub(super) struct UnknownQueue(String);
 
 impl TryFrom<SavedQueue> for Queue {
@@ -38,9 +38,11 @@ impl TryFrom<SavedQueue> for Queue {
             ..QueueUsers::default()
         });
         let (policy, pool) = (schedule.policy.parse().ok(), schedule.calendar());
-        let Some((policy, pool)) = policy.zip(pool) else { return Err(UnknownQueue(schedule.name)) };
+        let Some(((policy, pool), classes)) = policy.zip(pool).zip(schedule.job_classes()) else {
+            return Err(UnknownQueue(schedule.name));
+        };
         let terms = QueueTerms { users: terms.users.or(earlier), ..terms };
-        Ok(Queue { name: schedule.name, policy, pool, terms })
+        Ok(Queue { name: schedule.name, policy, pool, classes, terms })
     }
 }
 

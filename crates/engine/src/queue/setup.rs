@@ -1,10 +1,11 @@
 //! The setup of the engine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use miserly_core::{
-    Calendar, Driver, Entry, EventOrder, Host, JobId, Ledger, Machine, OpportunisticConfig, Rule, Span,
-    System,
+    Calendar, Driver, Entry, EventOrder, Host, JobClasses, JobId, Ledger, Machine, OpportunisticConfig, Rule,
+    Span, System,
 };
 use miserly_policies::{PolicySpec, Promises};
 use miserly_saved::ticks;
@@ -104,6 +105,8 @@ pub struct Queue {
     pub policy: PolicySpec,
     /// The capacity of the pool over time.
     pub pool: Calendar,
+    /// The job classes of policy `lsf`, if there are any.
+    pub classes: Option<Arc<JobClasses>>,
     /// The terms for its jobs.
     pub terms: QueueTerms,
 }
@@ -165,7 +168,7 @@ impl QueueTerms {
 impl Queue {
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
-        pool_machine(&self.name, &self.pool)
+        pool_machine(&self.name, &self.pool).with_classes(self.classes.clone())
     }
 
     /// Returns the stored form of the pool.

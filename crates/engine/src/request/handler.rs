@@ -47,6 +47,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Release,
                 Requeue,
                 Extend,
+                Resize,
                 Signal,
                 Pause,
                 Modify,
@@ -139,6 +140,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             DaemonRequest::Requeue { job, move_promises } => self.requeue(now, caller, job, move_promises),
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
+            DaemonRequest::Resize { job, cpus } => self.resize_wanted(now, caller, job, cpus),
             DaemonRequest::Signal { job, signal } => self.signal(caller, job, signal),
             DaemonRequest::Pause { job, on } => self.pause(now, caller, job, on),
             DaemonRequest::Modify { job, changes, move_promises } => {

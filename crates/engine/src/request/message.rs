@@ -51,6 +51,13 @@ pub enum DaemonRequest {
         /// The additional time, in seconds.
         by: f64,
     },
+    /// Change the most processors that a resizable job wants.
+    Resize {
+        /// The job.
+        job: i64,
+        /// The processors.
+        cpus: u64,
+    },
     /// Send a signal to the processes of a running job.
     Signal {
         /// The job.

@@ -9,6 +9,7 @@ pub(crate) mod message;
 pub(crate) mod modify;
 pub(crate) mod moves;
 pub(crate) mod problems;
+pub(crate) mod resize;
 pub(crate) mod rights;
 pub(crate) mod selection;
 pub(crate) mod signals;

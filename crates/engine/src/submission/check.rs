@@ -120,6 +120,16 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
     if submission.tasks.is_some_and(|tasks| tasks == 0 || tasks > submission.cpus) {
         return Err(Problem::with_field("tasks", "a job has 1 task to one for each of its cpus"));
     }
+    if submission.resizable.is_some_and(|least| least == 0 || least > submission.cpus) {
+        let message = format!("a resizable job has 1 processor at least, and {} at most", submission.cpus);
+        return Err(Problem::with_field("resizable", message));
+    }
+    if submission.resize_signal.is_some() && submission.resizable.is_none() {
+        return Err(Problem::with_field(
+            "resize_signal",
+            "the job is not resizable, so it never gets the signal",
+        ));
+    }
     if submission.cpus > most.cpus_count().get() {
         let message =
             format!("{} cpus: queue {} has at most {}", submission.cpus, queue.name, most.cpus_count());

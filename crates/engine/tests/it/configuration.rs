@@ -79,6 +79,19 @@ fn easy_takes_over_one_promise_and_not_two() {
     }
 }
 
+/// Before, no policy would have resized it, so its user did not forbid that.
+#[test]
+fn a_job_that_is_not_resizable_keeps_its_processors_under_another_policy() {
+    let mut life = Life::of_policy("easy", 2, 2);
+    let first = life.submit(1, job(2, 20));
+    life.setup.queues[0].policy = "eqspatial".parse().unwrap();
+    life.begin(5, &Absence::default());
+    assert!(life.status(5).configuration_problem.is_none());
+    let second = life.submit(6, Submission { resizable: Some(1), ..job(2, 20) });
+    assert_eq!(life.job(7, first).phase.cpus(), [(0, 1)]);
+    assert!(matches!(life.job(7, second).phase, Phase::Queued));
+}
+
 /// V11 of the audit: the ends of that time come before the configuration.
 #[test]
 fn jobs_that_have_ended_hinder_no_configuration() {

@@ -340,6 +340,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         name: name.into(),
         policy: policy.parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(0)),
+        classes: None,
         terms: QueueTerms { default_memory: 1, promise_slack: Span::ZERO, ..QueueTerms::default() },
     }
 }

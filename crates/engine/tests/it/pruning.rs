@@ -47,6 +47,7 @@ fn open(
         name: "batch".into(),
         policy: "easy".parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
+        classes: None,
         terms: QueueTerms { default_memory: 1024, promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     let setup = Setup {

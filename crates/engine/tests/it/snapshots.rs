@@ -63,7 +63,9 @@ fn answers(life: &Life, second: i64) -> [Vec<String>; 2] {
 
 #[test]
 fn a_snapshot_answers_as_an_engine_that_loads_the_state() {
-    for policy in ["miser", "conservative", "easy", "fcfs", "ss", "gang(quantum=1)", IMMEDIATE] {
+    for policy in
+        ["miser", "conservative", "easy", "fcfs", "ss", "gang(quantum=1)", IMMEDIATE, "eqspatial(quantum=2s)"]
+    {
         for seed in 0..4 {
             let mut life = Life::of_policy(policy, 3, 4);
             for step in 1..40 {

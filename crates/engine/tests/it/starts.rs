@@ -12,8 +12,8 @@ use super::life::{Life, beside_calm, job, of, seconds};
 const FIRST: u32 = 1;
 
 /// Every policy that a daemon can have jobs run again under.
-const POLICIES: [&str; 9] =
-    ["miser", "conservative", "easy", "fcfs", "ss(sf=2)", "immediate", "soon", "gang", "slurm"];
+const POLICIES: [&str; 10] =
+    ["miser", "conservative", "easy", "fcfs", "ss(sf=2)", "immediate", "soon", "gang", "slurm", "eqspatial"];
 
 /// How a job comes to run again.
 #[derive(Clone, Copy, Debug)]

@@ -112,6 +112,7 @@ pub(crate) fn setup() -> Setup {
         name: "batch".into(),
         policy: "miser".parse().expect("a policy"),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
+        classes: None,
         terms: QueueTerms { promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     Setup {

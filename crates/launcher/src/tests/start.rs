@@ -28,6 +28,7 @@ fn setup() -> Setup {
         name: "batch".into(),
         policy: "miser".parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(2)),
+        classes: None,
         terms: QueueTerms::default(),
     };
     Setup {

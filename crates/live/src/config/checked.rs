@@ -1,6 +1,7 @@
 //! The conversion of a configuration file to a configuration.
 
 use std::iter;
+use std::sync::Arc;
 use std::time::Duration;
 
 use miserly_api::model::is_plain_name;
@@ -8,7 +9,7 @@ use miserly_core::{Kind, Span};
 use miserly_executor::Rules;
 use miserly_launch::CriticalPriority;
 use miserly_machine_file::file::QueueFile;
-use miserly_machine_file::{Pools, Queue as Part, Week, kilobytes, parse, value_or_default};
+use miserly_machine_file::{Pools, Queue as Part, Week, job_classes, kilobytes, parse, value_or_default};
 use miserly_units::memory;
 use rustix::process::getuid;
 use toml::{Spanned, Value};
@@ -206,6 +207,10 @@ fn backups(file: &File) -> Result<BackupPlan, Problem> {
 
 /// Returns the queues over their parts of the pool. A file without queues gives one.
 fn queues(file: &File, parts: Vec<Part>, limits: ProgramLimits) -> Result<Vec<Queue>, Problem> {
+    let names = parts.iter().map(|part| (part.name.clone(), vec![part.name.clone()])).collect();
+    let classes = file.classes.as_ref().map(|classes| job_classes("the configuration", classes, &names));
+    let classes = classes.transpose()?.map(Arc::new);
     let written = file.queues.iter().map(|queue| Some(queue.get_ref())).chain(iter::repeat(None));
-    parts.into_iter().zip(written).map(|(part, written)| Queue::checked(part, written, limits)).collect()
+    let queue = |(part, written)| Queue::checked(part, written, classes.as_ref(), limits);
+    parts.into_iter().zip(written).map(queue).collect()
 }

@@ -4,11 +4,11 @@ use super::{Machine, Queue};
 
 /// Checks that the policies of all queues leave the choice of processors to the daemon.
 pub(super) fn check_queues(queues: &[Queue]) -> Result<(), String> {
-    let names = queues.iter().find(|queue| queue.policy.needs().named_processors);
-    names.map_or(Ok(()), |queue| {
+    let counts = |queue: &&Queue| queue.policy.needs().named_processors || queue.policy.needs().resizing;
+    queues.iter().find(counts).map_or(Ok(()), |queue| {
         let policy = queue.policy.descriptor().name;
         Err(format!(
-            "whole-cores: the policy {policy} of queue {} chooses processors and knows no cores",
+            "whole-cores: the policy {policy} of queue {} chooses single processors and knows no cores",
             queue.name
         ))
     })

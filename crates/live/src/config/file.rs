@@ -1,6 +1,6 @@
 //! The content of a configuration file, as it is written.
 
-use miserly_machine_file::file::{Account, PoolFile, QueueFile};
+use miserly_machine_file::file::{Account, ClassesFile, PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -42,6 +42,7 @@ pub(super) struct File {
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,
+    pub(super) classes: Option<Spanned<ClassesFile>>,
 }
 
 /// The table `[operators]`.

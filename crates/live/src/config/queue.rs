@@ -1,6 +1,8 @@
 //! A queue of a configuration.
 
-use miserly_core::{Kind, Resources, Span, Time};
+use std::sync::Arc;
+
+use miserly_core::{JobClasses, Kind, Machine, Resources, Span, Time};
 use miserly_engine::QueueTerms;
 use miserly_executor::QueueRules;
 use miserly_machine_file::file::QueueFile;
@@ -25,6 +27,9 @@ pub fn unfit(needs: &Needs) -> Option<&'static str> {
     if needs.time_slices {
         return Some("it slices time");
     }
+    if needs.resizing {
+        return Some("it resizes running jobs");
+    }
     // A shadow ends no process, so its plans may go beyond limits.
     Needs { beyond_limits: false, ..*needs }.unmet_in_daemon()
 }
@@ -38,6 +43,8 @@ pub struct Queue {
     pub policy: PolicySpec,
     /// A second policy beside it, which starts no job.
     pub shadow: Option<PolicySpec>,
+    /// The job classes of its policy, if that has any.
+    pub classes: Option<Arc<JobClasses>>,
     /// The resources of its pool, over time.
     pub pool: Week,
     /// The terms for its jobs.
@@ -54,13 +61,17 @@ impl Queue {
     pub(super) fn checked(
         part: Part,
         written: Option<&QueueFile>,
+        classes: Option<&Arc<JobClasses>>,
         limits: ProgramLimits,
     ) -> Result<Queue, Problem> {
         let nothing = QueueFile::named(&part.name);
         let written = written.unwrap_or(&nothing);
-        let policy = policy(written, &part.week)?;
+        let machine = part.week.machine(&part.name, Time::ZERO).with_classes(classes.cloned());
+        let policy = policy(written, &machine)?;
         let queue = Queue {
-            shadow: shadow(written, &policy, &part.week)?,
+            shadow: shadow(written, &policy, &machine)?,
+            // Other queues have no use for them.
+            classes: classes.filter(|_| policy.needs().host_table).cloned(),
             policy,
             terms: QueueTerms {
                 default_time: time(written.default_time.as_ref(), "default-time")?,
@@ -148,8 +159,8 @@ fn share(pool: &Resources) -> u64 {
     pool.get(Kind::Memory) / pool.cpus_count().get().max(1)
 }
 
-/// Returns the second policy of a queue, if it runs on this pool in the shadow of the first.
-fn shadow(queue: &QueueFile, real: &PolicySpec, pool: &Week) -> Result<Option<PolicySpec>, Problem> {
+/// Returns the second policy of a queue, if it runs on this machine in the shadow of the first.
+fn shadow(queue: &QueueFile, real: &PolicySpec, machine: &Machine) -> Result<Option<PolicySpec>, Problem> {
     let Some(written) = &queue.shadow else { return Ok(None) };
     let wrong = |problem: String| of_field(written, "shadow", &problem);
     let text = written.get_ref().as_str().ok_or_else(|| wrong("it is a policy, as text".to_owned()))?;
@@ -160,13 +171,12 @@ fn shadow(queue: &QueueFile, real: &PolicySpec, pool: &Week) -> Result<Option<Po
             return Err(wrong(format!("policy {name} is in no shadow and has none: {why}")));
         }
     }
-    let machine = pool.machine(queue.name.get_ref(), Time::ZERO);
-    policy.build(&machine, 0).map_err(|error| wrong(format!("{error}")))?;
+    policy.build(machine, 0).map_err(|error| wrong(format!("{error}")))?;
     Ok(Some(policy))
 }
 
-/// Returns the policy, if it runs on this pool and a launcher can carry out its decisions.
-fn policy(queue: &QueueFile, pool: &Week) -> Result<PolicySpec, Problem> {
+/// Returns the policy, if it runs on this machine and a launcher can carry out its decisions.
+fn policy(queue: &QueueFile, machine: &Machine) -> Result<PolicySpec, Problem> {
     let (span, text) = queue
         .policy
         .as_ref()
@@ -182,7 +192,6 @@ fn policy(queue: &QueueFile, pool: &Week) -> Result<PolicySpec, Problem> {
         let name = policy.descriptor().name;
         return Err(wrong(format!("policy {name}: {why}; it runs in simulations only")));
     }
-    let machine = pool.machine(queue.name.get_ref(), Time::ZERO);
-    policy.build(&machine, 0).map_err(|error| wrong(format!("policy: {error}")))?;
+    policy.build(machine, 0).map_err(|error| wrong(format!("policy: {error}")))?;
     Ok(policy)
 }

@@ -134,7 +134,8 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("[[queue]]\nname = 'a'\n[[queue]]\nname = 'b'", "queue \"a\" without cpus");
     refused("[[queue]]\nname='a'\ncpus=0", "queue \"a\" never has a processor");
     refused("[[queue]]\nname = 'a'\npolicy = 'easi'", "daemon.toml:3: policy: ");
-    refused("[[queue]]\nname = 'a'\npolicy = 'eqspatial'", "it resizes running jobs");
+    refused("whole-cores = true\n[[queue]]\nname = 'a'\npolicy = 'eqspatial'", "knows no cores");
+    refused("[[queue]]\nname = 'a'\npolicy = 'eqspatial'\nshadow = 'easy'", "it resizes running jobs");
     refused("[[queue]]\nname = 'a'\npolicy = 'easy'\nhorizon = '1d'", "daemon.toml:4: horizon: ");
     refused(
         "[[queue]]\nname = 'a'\ndefault-time = '2h'\nmax-time = '1h'",

@@ -99,6 +99,7 @@ fn setup() -> Setup {
             name: "batch".into(),
             policy: "easy".parse().expect("a policy"),
             pool: Calendar::constant(Resources::cpus(1)),
+            classes: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0],

@@ -8,8 +8,8 @@ use axum::{Extension, Router};
 use miserly_api::model::{
     CancelRequest, ChangeRequest, ChangedJobs, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange,
     JobIds, JobView, LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem,
-    ProblemCode, Quote, RemoveReservation, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status,
-    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    ProblemCode, Quote, RemoveReservation, Reservation, ResizeRequest, ShadowFilter, ShadowReport,
+    SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -35,6 +35,7 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_requeue, _>(requeue::<S>)
         .with::<__path_extend, _>(extend::<S>)
         .with::<__path_signal, _>(signal::<S>)
+        .with::<__path_resize, _>(resize::<S>)
         .with::<__path_pause, _>(pause::<S>)
         .with::<__path_resume, _>(resume::<S>)
         .with::<__path_modify, _>(modify::<S>)
@@ -197,6 +198,15 @@ operation! {
     post "/v1/jobs/{n}/extend"
     (params(("n" = i64, Path, description = "the job's number")), request_body = ExtendRequest,)
     200 "the job with its longer window" JobView
+}
+
+operation! {
+    /// Changes the most processors that a resizable job wants.
+    resize(JobNumber(job) => JobNumber, JsonBody(ResizeRequest { cpus }) => JsonBody<ResizeRequest>)
+    -> DaemonRequest::Resize { job, cpus };
+    post "/v1/jobs/{n}/resize"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = ResizeRequest,)
+    200 "the job" JobIds
 }
 
 operation! {

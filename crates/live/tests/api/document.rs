@@ -28,6 +28,7 @@ fn body(path: &str) -> &'static str {
     match path {
         "/v1/jobs" | "/v1/quote" => r#"{"directory": "/", "time": 60}"#,
         "/v1/jobs/{n}/extend" => r#"{"by": 60}"#,
+        "/v1/jobs/{n}/resize" => r#"{"cpus": 2}"#,
         "/v1/jobs/change" => r#"{"change": "cancel", "select": {"jobs": ["1-3", "4[0-2]"]}}"#,
         "/v1/what-if" => r#"{"policy": "easy"}"#,
         "/v1/jobs/{n}/signal" => r#"{"signal": "USR1"}"#,

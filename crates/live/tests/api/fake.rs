@@ -107,6 +107,7 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         | DaemonRequest::Hold { job, .. }
         | DaemonRequest::Release(job)
         | DaemonRequest::Requeue { job, .. }
+        | DaemonRequest::Resize { job, .. }
         | DaemonRequest::Signal { job, .. }
         | DaemonRequest::Pause { job, .. } => handed(job),
         DaemonRequest::Modify { .. } | DaemonRequest::Preview { .. } => {

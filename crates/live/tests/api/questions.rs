@@ -67,6 +67,7 @@ fn each_route_is_a_question() {
     assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
     let signal = SignalRequest { signal: JobSignal::Usr1, main: true };
     assert_eq!(client.signal(3, &signal).unwrap(), handed(&[3]));
+    assert_eq!(client.resize(2, 6).unwrap(), handed(&[2]));
     assert_eq!(client.pause(4).unwrap(), handed(&[4]));
     assert_eq!(client.resume(5).unwrap(), handed(&[5]));
     let changes = Modification { remove: vec![TimeBound::Begin], before: Some(2), ..Modification::default() };
@@ -82,7 +83,7 @@ fn each_route_is_a_question() {
 
     let asked = server.fake.asked();
     let questions: Vec<DaemonRequest> = asked.iter().map(|(_, question)| question.clone()).collect();
-    let expected = [
+    let expected = vec![
         DaemonRequest::Submit(submission()),
         DaemonRequest::Quote(submission()),
         DaemonRequest::WhatIf(Box::new(what_if)),
@@ -97,6 +98,7 @@ fn each_route_is_a_question() {
         DaemonRequest::Requeue { job: 6, move_promises: false },
         DaemonRequest::Extend { job: 7, by: 90.5 },
         DaemonRequest::Signal { job: 3, signal },
+        DaemonRequest::Resize { job: 2, cpus: 6 },
         DaemonRequest::Pause { job: 4, on: true },
         DaemonRequest::Pause { job: 5, on: false },
         DaemonRequest::Modify { job: 8, changes: Box::new(changes), move_promises: true },

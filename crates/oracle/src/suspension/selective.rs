@@ -65,7 +65,8 @@ impl World<'_> {
         let (mine, its) = (self.rank(job), self.rank(running));
         match self.rules.rule {
             NaiveRule::Xfactor { factor: Some(factor), .. } => {
-                mine.over * its.under * 1_000_000 >= its.over * mine.under * i128::from(factor)
+                let (mine, its) = (mine.over * its.under, its.over * mine.under);
+                mine > its && mine * 1_000_000 >= its * i128::from(factor)
             }
             NaiveRule::Remaining => mine.over > its.over,
             _ => false,

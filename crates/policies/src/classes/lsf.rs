@@ -1,26 +1,26 @@
-//! NCSA-LSF*: twelve static job classes, and hosts with individual orders and limits for them.
+//! NCSA-LSF*: static job classes, and hosts with individual orders and limits for them.
 
-use miserly_classes::lsf::Size;
+use std::sync::Arc;
+
 use miserly_core::{
-    Context, Ended, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Refusal, Resources,
-    Sharing, StartReason, Time, Violation,
+    Context, Ended, Event, Host, HostId, JobClasses, JobId, Ledger, Machine, Persistent, Placement, Policy,
+    Refusal, Resources, Sharing, SizeTurn, StartReason, Time, Violation,
 };
 
-use super::executing::{Executing, Limits};
+use super::executing::Executing;
 use super::queues::{Queues, Waiting, class};
-use super::table::{Turn, Turns, turns};
 
 /// The tuned scheduler of the NCSA Origin 2000 (Chiang and Vernon §2.1).
 ///
-/// The request determines the class of a job ([`miserly_classes::lsf`], Table 1). A job runs on one
-/// host. A host in Table 2 runs the sizes listed there, in that order and within those limits. Any
-/// other host runs `lj` before `mj` before `sj`, without limits. In each size `vst` comes first,
-/// then `st`, `mt` and `lt` together, in order of arrival.
+/// The machine has a table of classes ([`JobClasses`]): Tables 1 and 2 of the paper, in the machine
+/// file. The request determines the class of a job. A job runs on one host. A host runs the sizes of
+/// its order, within their limits. In each size the first lengths (`vst`) come first, then all others
+/// together, in order of arrival.
 ///
 /// # Waiting for a host
 /// A job waits for a host that could hold it if idle, that runs its size, and that is below its
-/// limit of that size. There are two exceptions: a limit of the whole machine bars the job (`mt`,
-/// `lt`, its user's), or another host is kept for it. Only jobs that wait for a host block others
+/// limit of that size. There are two exceptions: a limit of the whole machine bars the job (of its
+/// length, of its user), or another host is kept for it. Only jobs that wait for a host block others
 /// there. A size without such jobs blocks no other.
 ///
 /// # The next job
@@ -56,8 +56,9 @@ use super::table::{Turn, Turns, turns};
 /// (`KeptHost`).
 #[derive(Debug)]
 pub struct Lsf {
-    /// The size classes of each host.
-    turns: Vec<Turns>,
+    classes: Arc<JobClasses>,
+    /// The sizes of each host, in its order.
+    turns: Vec<Vec<SizeTurn>>,
     reserve: bool,
     /// The waiting jobs without a kept host.
     queues: Queues,
@@ -80,14 +81,20 @@ struct Next {
 }
 
 impl Lsf {
-    /// Returns LSF on this machine, with special reservations or without.
-    pub fn new(machine: &Machine, limits: Limits, reserve: bool) -> Lsf {
+    /// Returns LSF on this machine, with special reservations or without. `user_limit` is the number of
+    /// jobs of a user that may execute at a time.
+    ///
+    /// A host that the classes of the machine do not have runs no job.
+    pub fn new(machine: &Machine, user_limit: Option<u32>, reserve: bool) -> Lsf {
+        let classes = machine.classes().cloned().unwrap_or_default();
+        let turns = |host: &Host| classes.hosts.get(&host.name).cloned().unwrap_or_default();
         Lsf {
-            turns: machine.hosts().iter().map(|host| turns(&host.name)).collect(),
+            turns: machine.hosts().iter().map(turns).collect(),
             reserve,
-            queues: Queues::default(),
+            queues: Queues::empty(&classes),
             kept: Vec::new(),
-            executing: Executing::nobody(limits, machine.hosts().len()),
+            executing: Executing::nobody(user_limit, &classes, machine.hosts().len()),
+            classes,
             beyond: Vec::new(),
             ended: Vec::new(),
         }
@@ -95,7 +102,7 @@ impl Lsf {
 
     fn enqueue(&mut self, job: JobId, ledger: &Ledger) {
         let entry = ledger.entry(job);
-        let waiting = Waiting::new(job, entry, ledger.machine());
+        let waiting = Waiting::new(job, entry, ledger.machine(), &self.classes);
         // The machine or the request may be another one since then.
         if let (KeptHost(Some(host)), Some(waiting)) = (entry.policy_state.get(), &waiting) {
             let kept = ledger.machine().hosts().get(host.index());
@@ -123,20 +130,23 @@ impl Lsf {
         let entry = ledger.entry(ended.job);
         let Some(placement) = entry.placement() else { return };
         self.ended.extend(placement.shares().iter().map(|share| share.host));
-        if let Some(class) = class(&entry.request) {
+        if let Some(class) = class(&self.classes, &entry.request) {
             self.executing.ended(placement, class, entry.request.user);
         }
     }
 
     /// Returns the sizes below their limits on the host, in its order.
-    fn open(&self, host: HostId) -> impl Iterator<Item = &'static Turn> {
-        self.turns[host.index()].iter().filter(move |turn| self.executing.on(host, turn.size) < turn.most)
+    fn open(&self, host: HostId) -> impl Iterator<Item = &SizeTurn> {
+        let below =
+            move |turn: &&SizeTurn| turn.most.is_none_or(|most| self.executing.on(host, turn.size) < most);
+        self.turns[host.index()].iter().filter(below)
     }
 
     /// Returns the jobs of an open size that wait for the host, in its order.
-    fn waiting(&self, ledger: &Ledger, host: HostId, size: Size) -> impl Iterator<Item = &Waiting> {
+    fn waiting(&self, ledger: &Ledger, host: HostId, size: usize) -> impl Iterator<Item = &Waiting> {
         let capacity = ledger.machine().host(host).capacity;
-        let queued = self.queues.jobs_of_size(size, |length| self.executing.admits_length(length));
+        let open = |length| self.executing.admits_length(&self.classes, length);
+        let queued = self.queues.jobs_of_size(size, &self.classes, open);
         queued.filter(move |job| self.executing.admits_user(job.user) && job.demand.fits_in(&capacity))
     }
 
@@ -146,7 +156,8 @@ impl Lsf {
         kept.sort_unstable();
         for (host, job) in kept {
             let ledger = context.ledger();
-            let Some(job) = Waiting::new(job, ledger.entry(job), ledger.machine()) else { continue };
+            let waiting = Waiting::new(job, ledger.entry(job), ledger.machine(), &self.classes);
+            let Some(job) = waiting else { continue };
             if self.admits(host, &job) && fits(ledger, host, &job) {
                 self.start(context, host, &job, StartReason::Reserved)?;
                 if let Some(at) = self.ended.iter().position(|ended| *ended == host) {
@@ -160,7 +171,7 @@ impl Lsf {
     /// Returns whether no limit bars the job on the host.
     fn admits(&self, host: HostId, job: &Waiting) -> bool {
         self.open(host).any(|turn| turn.size == job.class.size)
-            && self.executing.admits_length(job.class.length)
+            && self.executing.admits_length(&self.classes, job.class.length)
             && self.executing.admits_user(job.user)
     }
 
@@ -184,7 +195,8 @@ impl Lsf {
     fn impatient(&self, now: Time, ledger: &Ledger, host: HostId) -> Option<Waiting> {
         let mut waiting = self.open(host).flat_map(|turn| self.waiting(ledger, host, turn.size));
         let waited = |job: &Waiting| now - ledger.request(job.job).submit;
-        waiting.find(|job| waited(job) >= job.class.reserve_wait()).copied()
+        let patience = |job: &Waiting| self.classes.lengths[job.class.length].reserve_wait;
+        waiting.find(|job| patience(job).is_some_and(|patience| waited(job) >= patience)).copied()
     }
 
     /// Returns the next start in the order of the hosts, if there is one.
@@ -256,7 +268,7 @@ impl Policy for Lsf {
     }
 
     fn rebuild(&mut self, _now: Time, ledger: &Ledger) {
-        self.queues = Queues::default();
+        self.queues = Queues::empty(&self.classes);
         self.kept.clear();
         self.executing.clear();
         self.beyond.clear();
@@ -265,7 +277,8 @@ impl Policy for Lsf {
             self.enqueue(job, ledger);
         }
         for entry in ledger.running().chain(ledger.suspended()).map(|job| ledger.entry(job)) {
-            if let (Some(placement), Some(class)) = (entry.placement(), class(&entry.request)) {
+            if let (Some(placement), Some(class)) = (entry.placement(), class(&self.classes, &entry.request))
+            {
                 self.executing.started(placement, class, entry.request.user);
             }
         }

@@ -1,7 +1,5 @@
 //! Static job classes on hosts with individual rules (Chiang and Vernon 2001, section 2.1).
 
-mod table;
-
 mod queues;
 
 mod executing;
@@ -10,6 +8,5 @@ mod lsf;
 
 mod policy;
 
-pub use executing::Limits;
 pub use lsf::Lsf;
 pub use policy::LSF;

@@ -1,7 +1,7 @@
 //! A host and the jobs that are assigned to it.
 
 use miserly_core::{
-    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Procs, Resources, Span, State, Time,
+    Entry, Expected, HostId, JobId, Kind, Ledger, Placement, Procs, Resources, Sizes, Span, State, Time,
     span_of_work,
 };
 
@@ -21,6 +21,8 @@ pub(super) struct Host {
     pub(super) jobs: Vec<Assigned>,
     /// The total request of the jobs, processors.
     pub(super) requested: Procs,
+    /// The least processors of all jobs together.
+    pub(super) least: Procs,
     /// The processors that jobs catching up have beyond their equal shares.
     pub(super) extra: Procs,
     /// The resources other than processors that jobs not yet started will take.
@@ -42,7 +44,7 @@ pub(super) struct Host {
 pub(super) struct Assigned {
     pub(super) admitted: u64,
     pub(super) job: JobId,
-    pub(super) requested: Procs,
+    pub(super) requested: Sizes,
     /// Whether it starts for a quantum only, with little memory.
     pub(super) for_quantum: bool,
     /// Its equal share.
@@ -59,7 +61,7 @@ pub(super) struct Assigned {
 
 impl Assigned {
     pub(super) fn new(job: JobId, entry: &Entry, for_quantum: bool) -> Assigned {
-        let requested = entry.request.procs();
+        let requested = entry.request.sizes();
         Assigned {
             admitted: entry.admitted,
             job,
@@ -88,6 +90,7 @@ impl Host {
             procs,
             jobs: Vec::new(),
             requested: Procs::ZERO,
+            least: Procs::ZERO,
             extra: Procs::ZERO,
             unstarted: Resources::NONE,
             touched: false,
@@ -128,7 +131,18 @@ impl Host {
         if ledger.released_count() > 0 {
             self.jobs.retain(|assigned| !is_released(ledger.entry(assigned.job)));
         }
-        let requested: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.requested).collect();
+        let requested: Vec<Sizes> = self.jobs.iter().map(|assigned| assigned.requested).collect();
+        let sum = |sum: Procs, procs: Procs| sum.saturating_add(procs);
+        self.requested = requested.iter().map(|sizes| sizes.most).fold(Procs::ZERO, sum);
+        self.least = requested.iter().map(|sizes| sizes.least).fold(Procs::ZERO, sum);
+        if self.least > self.procs {
+            // The host has lost processors. Its jobs keep theirs.
+            self.jobs.iter_mut().for_each(|assigned| {
+                (assigned.fair, assigned.target) = (assigned.working, assigned.working);
+            });
+            self.extra = Procs::ZERO;
+            return;
+        }
         let want = |assigned: &Assigned| Want {
             requested: assigned.requested,
             all: assigned.for_quantum
@@ -141,17 +155,15 @@ impl Host {
         for (assigned, (fair, target)) in self.jobs.iter_mut().zip(shares) {
             (assigned.fair, assigned.target) = (*fair, *target);
         }
-        self.requested =
-            requested.iter().fold(Procs::ZERO, |sum, requested: &Procs| sum.saturating_add(*requested));
         let catches_up = |assigned: &&Assigned| assigned.special && catches_up(ledger.entry(assigned.job));
         let extra = |assigned: &Assigned| assigned.target.saturating_sub(assigned.fair);
         self.extra = self.jobs.iter().filter(catches_up).map(extra).sum();
     }
 
     /// Returns the equal share of one more job.
-    pub(super) fn share_of_another(&self, admitted: u64, requested: Procs) -> Procs {
+    pub(super) fn share_of_another(&self, admitted: u64, requested: Sizes) -> Procs {
         let place = self.jobs.partition_point(|other| other.admitted < admitted);
-        let mut all: Vec<Procs> = self.jobs.iter().map(|assigned| assigned.requested).collect();
+        let mut all: Vec<Sizes> = self.jobs.iter().map(|assigned| assigned.requested).collect();
         all.insert(place, requested);
         equally(self.procs, &all)[place]
     }

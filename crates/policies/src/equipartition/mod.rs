@@ -38,6 +38,10 @@ use self::state::AssignedHost;
 /// arrival, and jobs that fit on no host are skipped. Hosts are shared, and a job runs on one of
 /// them.
 ///
+/// A request may bound the sizes of its job ([`Sizes`](miserly_core::Sizes)); the paper has no such
+/// bounds. The least number takes the place of the one processor that each job has at least. A host
+/// that has lost too many processors for that resizes no job.
+///
 /// The paper leaves these cases open:
 /// - **Leftover processors** go to the jobs that were admitted first, one each.
 /// - **A job that requests more processors than a host has** may be placed there: its request is a
@@ -158,7 +162,8 @@ impl Equipartition {
     ) -> Result<bool, Violation> {
         let (now, first) = (context.now(), self.first());
         let need = self.rules.need(context.ledger(), job, for_quantum);
-        let best = placement::best(&self.hosts, now, context.ledger(), &self.rules, &need);
+        let least = context.ledger().request(job).sizes().least;
+        let best = placement::best(&self.hosts, now, context.ledger(), &self.rules, &need, least);
         let Some(host) = best.and_then(|at| self.hosts.get_mut(at)) else { return Ok(false) };
         host.count(context, &self.rules)?;
         host.join(Assigned::new(job, context.ledger().entry(job), for_quantum), need);
@@ -184,10 +189,11 @@ impl Equipartition {
     /// Computes the present share of each job in the queue, if memory did not matter.
     fn share_out(&mut self, now: Time, ledger: &Ledger) {
         for queued in &mut self.queue {
-            let procs = ledger.request(queued.job).procs();
-            let best = placement::best(&self.hosts, now, ledger, &self.rules, &Resources::cpus(procs));
+            let sizes = ledger.request(queued.job).sizes();
+            let need = Resources::cpus(sizes.most);
+            let best = placement::best(&self.hosts, now, ledger, &self.rules, &need, sizes.least);
             let host = best.and_then(|at| self.hosts.get(at));
-            queued.share = host.map_or(Procs::ZERO, |host| host.share_of_another(queued.admitted, procs));
+            queued.share = host.map_or(Procs::ZERO, |host| host.share_of_another(queued.admitted, sizes));
         }
     }
 

@@ -12,16 +12,18 @@ use super::host::Host;
 /// Hosts with enough unallocated processors are preferred: the one with the fewest, then with the
 /// least free memory, then the first. Otherwise the result is the one with the most processors per
 /// requested processor, with the new job, then the first. Processors given to jobs that catch up do
-/// not count there. A host has at most one job for each processor. O(hosts).
+/// not count there. A host has the least number of processors of each of its jobs, which is one unless a
+/// request states another. O(hosts).
 pub(super) fn best(
     hosts: &[Host],
     now: Time,
     ledger: &Ledger,
     rules: &Rules,
     need: &Resources,
+    least: Procs,
 ) -> Option<usize> {
     let procs = need.cpus_count();
-    let open = || (0..).zip(hosts).filter(|(_, host)| host.has_room(ledger, need) && has_place(host));
+    let open = || (0..).zip(hosts).filter(|(_, host)| host.has_room(ledger, need) && has_place(host, least));
     let enough = open()
         .map(|(at, host)| (unallocated(host, now, ledger, rules), host.free_memory(ledger), at))
         .filter(|(free, ..)| *free >= procs)
@@ -41,9 +43,9 @@ fn host_size(host: &Host) -> Procs {
     host.procs.saturating_sub(host.extra)
 }
 
-/// Returns whether there is a processor for one more job.
-fn has_place(host: &Host) -> bool {
-    Procs::new(host.jobs.len() as u64) < host_size(host)
+/// Returns whether there is the least number of processors for one more job.
+fn has_place(host: &Host, least: Procs) -> bool {
+    host.least.saturating_add(least) <= host_size(host)
 }
 
 /// Returns the processors that the jobs of a host request, with the new one.

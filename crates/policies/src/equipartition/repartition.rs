@@ -1,6 +1,6 @@
 //! The changes that bring the jobs of a host to their shares.
 
-use miserly_core::{Context, JobId, Ledger, Procs, StartReason, State, Violation};
+use miserly_core::{Context, JobId, Ledger, Procs, Sizes, StartReason, State, Violation};
 
 use super::host::{Assigned, Host};
 use super::state::AssignedHost;
@@ -67,8 +67,9 @@ impl Host {
         }
         for assigned in self.jobs.clone() {
             let free = unallocated(context, self.id);
-            if !free.is_zero() && !is_running(context.ledger(), assigned.job) {
-                self.start(context, rules, &assigned, free.min(assigned.requested), first)?;
+            let Sizes { least, most } = assigned.requested;
+            if free >= least && !is_running(context.ledger(), assigned.job) {
+                self.start(context, rules, &assigned, free.min(most), first)?;
             }
         }
         Ok(())

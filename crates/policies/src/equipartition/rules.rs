@@ -31,7 +31,8 @@ impl Rules {
 
     /// Returns the resources that a job takes of a host, for a quantum or permanently.
     pub(super) fn need(&self, ledger: &Ledger, job: JobId, for_quantum: bool) -> Resources {
-        let need = ledger.machine().amount(ledger.request(job));
+        let request = ledger.request(job);
+        let need = ledger.machine().amount(request).with_cpus(request.sizes().most);
         let little = need.get(Kind::Memory).min(self.quantum_memory);
         if for_quantum { need.with(Kind::Memory, little) } else { need }
     }

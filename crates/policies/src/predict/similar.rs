@@ -125,6 +125,7 @@ mod tests {
             user: Some(1),
             group: None,
             queue: None,
+            sizes: None,
             constraints: Constraints::NONE,
             known_runtime: None,
         }

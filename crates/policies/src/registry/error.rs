@@ -140,6 +140,30 @@ pub enum PolicyError {
         /// The machine that it runs on.
         wanted: &'static str,
     },
+    /// A machine without a table of job classes.
+    #[error(
+        "policy {policy}: no table of job classes has a host {host:?}; write [classes] with it into the machine file, \
+         as docs/machines.md shows, or choose another policy"
+    )]
+    NoClasses {
+        /// The policy.
+        policy: String,
+        /// The first host.
+        host: String,
+    },
+    /// A host that the table of job classes does not have.
+    #[error(
+        "policy {policy}: the job classes of {table} have no host {host:?}; add it to a [[classes.host]], \
+         or choose another policy"
+    )]
+    HostWithoutClasses {
+        /// The policy.
+        policy: String,
+        /// The name of the table.
+        table: String,
+        /// The host.
+        host: String,
+    },
     /// A machine that is too large.
     #[error("policy {policy} runs on at most {} processors", Profile::MOST)]
     TooLarge {

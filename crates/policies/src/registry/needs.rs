@@ -33,7 +33,7 @@ needs! {
         one_host_per_job,
         /// Jobs share hosts.
         shared_hosts,
-        /// The hosts are those of a table in its paper.
+        /// The machine has a table of job classes, with all of its hosts.
         host_table,
         /// The policy plans with a calendar: capacity that varies over time. Others need constant
         /// capacity.
@@ -84,8 +84,6 @@ impl Needs {
     /// Returns the need that processes on one machine cannot meet, with the reason; `None` if the daemon runs such a policy.
     pub fn unmet_in_daemon(&self) -> Option<&'static str> {
         let unable = [
-            (self.resizing, "it resizes running jobs, which no process can follow"),
-            (self.host_table, "it places jobs on the hosts of one certain machine"),
             (self.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
             (self.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
             (self.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
@@ -97,7 +95,7 @@ impl Needs {
     /// Returns the need that a driver of Slurm cannot meet; `None` if it runs such a policy.
     pub fn unmet_on_slurm(&self) -> Option<&'static str> {
         let unable = [
-            (self.host_table, "the hosts of one certain machine"),
+            (self.host_table, "a table of job classes, which a cluster does not have"),
             (self.swapping, "to swap out suspended jobs"),
             (self.checkpoints, "to keep the work of jobs that it returns to the queue"),
             (self.resizing, "to resize jobs"),
@@ -113,6 +111,9 @@ impl Needs {
     pub const fn hosts(&self) -> &'static str {
         match self {
             Needs { one_host: true, .. } => "one host that jobs share",
+            Needs { host_table: true, .. } => {
+                "hosts of a table of job classes, each job on one of them (span one)"
+            }
             Needs { one_host_per_job: true, shared_hosts: true, .. } => {
                 "hosts that jobs share, each job on one of them (span one)"
             }

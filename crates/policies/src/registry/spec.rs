@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use miserly_core::{Machine, Policy, Procs, Span};
+use miserly_core::{Host, Machine, Policy, Procs, Span};
 
 use super::domain;
 use super::error::nearest_policy;
@@ -205,10 +205,25 @@ impl PolicySpec {
         if let Some(wanted) = self.needs.unmet(machine) {
             return Err(PolicyError::Machine { policy: self.name().to_owned(), wanted });
         }
+        if self.needs.host_table {
+            self.check_classes(machine)?;
+        }
         if let Some(function) = &self.function {
             return Ok((function.make)(machine, seed));
         }
         Ok(self.params(seed)?.build(machine))
+    }
+
+    /// Checks that the table of job classes has all hosts.
+    fn check_classes(&self, machine: &Machine) -> Result<(), PolicyError> {
+        let has =
+            |host: &Host| machine.classes().is_some_and(|classes| classes.hosts.contains_key(&host.name));
+        let Some(Host { name, .. }) = machine.hosts().iter().find(|host| !has(host)) else { return Ok(()) };
+        let (policy, host) = (self.name().to_owned(), name.clone());
+        Err(match machine.classes() {
+            Some(classes) => PolicyError::HostWithoutClasses { policy, table: classes.name.clone(), host },
+            None => PolicyError::NoClasses { policy, host },
+        })
     }
 
     /// Returns the typed parameters. `seed` is that of the run.

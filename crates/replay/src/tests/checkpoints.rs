@@ -76,6 +76,11 @@ fn each_checkpoint_is_a_beginning_under_gang_scheduling() {
 }
 
 #[test]
+fn each_checkpoint_is_a_beginning_under_equipartitioning() {
+    each_checkpoint_is_a_beginning("eqspatial(quantum=30m, min_interval=5m)", false);
+}
+
+#[test]
 fn each_checkpoint_is_a_beginning_under_selective_suspension() {
     each_checkpoint_is_a_beginning("ss(sf=1.2, period=10m)", false);
 }

@@ -55,6 +55,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         name: "batch".into(),
         policy: policy.parse().unwrap(),
         pool: Calendar::constant(pool),
+        classes: None,
         terms: QueueTerms { default_memory: 1024, ..QueueTerms::default() },
     };
     let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);

@@ -46,6 +46,7 @@ mod tests {
             sharing: sharing.into(),
             hosts,
             pools: None,
+            classes: None,
         };
         assert_eq!(machine_summary(&machine), expect);
     }

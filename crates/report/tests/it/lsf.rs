@@ -1,9 +1,13 @@
 //! LSF on hosts with memory. A column is an hour unless a test sets it; the list is in seconds.
 
-use insta::assert_snapshot;
-use miserly_core::{Host, Kind, Machine, Resources};
+use std::io;
+use std::sync::Arc;
 
-use crate::chart::{Asks, asks, chart_on, hosts};
+use insta::assert_snapshot;
+use miserly_core::{Host, JobClasses, Kind, Machine, Resources, SizeTurn};
+use miserly_machine_file::MachineSpec;
+
+use crate::chart::{Asks, asks, chart_on};
 
 const HOUR: i64 = 3600;
 
@@ -26,7 +30,25 @@ fn named(each: &[(&str, u64)]) -> Machine {
         name: name.into(),
         capacity: Resources::cpus(procs).with(Kind::Memory, MUCH),
     };
-    Machine::new(each.iter().map(host).collect())
+    in_classes(Machine::new(each.iter().map(host).collect()), |_| {})
+}
+
+/// Hosts that run every size, without limits, each with this many processors and memory.
+fn hosts(each: &[(u64, u64)]) -> Machine {
+    in_classes(crate::chart::hosts(each), |_| {})
+}
+
+/// Gives the classes of the paper to the machine, after a change. A host that is not in Table 2 runs every
+/// size.
+fn in_classes(machine: Machine, change: fn(&mut JobClasses)) -> Machine {
+    let o2k = MachineSpec::named("o2k", |_| Err(io::ErrorKind::NotFound.into())).unwrap();
+    let mut classes = Arc::unwrap_or_clone(o2k.classes.unwrap());
+    let any = [2, 1, 0].map(|size| SizeTurn { size, most: None });
+    for host in machine.hosts() {
+        classes.hosts.entry(host.name.clone()).or_insert(any.to_vec());
+    }
+    change(&mut classes);
+    machine.with_classes(Some(Arc::new(classes)))
 }
 
 #[track_caller]
@@ -262,7 +284,8 @@ fn who_is_barred_on_all_hosts_is_in_nobodys_way() {
     // One mt job at a time: job 2, mt-lj, can start nowhere until job 1 ends at 4, so job 3,
     // vst-sj, does not wait for it.
     let jobs = [job(0, 4, 1, 100, LJ), job(1, 3, 1, 100, LJ), job(2, 4, 1, 4, SJ)];
-    assert_snapshot!(chart(&hosts(&[(3, MUCH)]), &jobs, "lsf(mt_limit=1)"), @"
+    let machine = in_classes(hosts(&[(3, MUCH)]), |classes| classes.lengths[2].most = Some(1));
+    assert_snapshot!(chart(&machine, &jobs, "lsf"), @"
        2 |.......
        1 |..3333.
        0 |1111222

@@ -1,7 +1,7 @@
 //! The machine of a run.
 
 use miserly_core::{Kind, Resources};
-use miserly_machine_file::{Hosts, MachineSpec, Pools, Queue, Week};
+use miserly_machine_file::{ClassesDoc, Hosts, MachineSpec, Pools, Queue, Week};
 use serde::{Deserialize, Serialize};
 
 /// A machine: its hosts and the placement rules for jobs.
@@ -18,6 +18,9 @@ pub struct MachineDoc {
     /// Pools, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pools: Option<PoolsDoc>,
+    /// Job classes of policy `lsf`, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassesDoc>,
 }
 
 /// The batch share of a machine and the queues that divide it.
@@ -76,6 +79,7 @@ impl MachineDoc {
             sharing: spec.sharing.to_string(),
             hosts: spec.hosts.iter().map(HostsDoc::new).collect(),
             pools: spec.pools.as_ref().map(PoolsDoc::new),
+            classes: spec.classes.as_ref().map(|classes| ClassesDoc::new(classes)),
         }
     }
 
@@ -142,7 +146,8 @@ mod tests {
     }
 
     fn machine(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>) -> MachineDoc {
-        MachineDoc { name: "m.toml".into(), span: span.into(), sharing: sharing.into(), hosts, pools: None }
+        let (name, span, sharing) = ("m.toml".into(), span.into(), sharing.into());
+        MachineDoc { name, span, sharing, hosts, pools: None, classes: None }
     }
 
     #[test]

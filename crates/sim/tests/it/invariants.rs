@@ -254,7 +254,7 @@ proptest! {
         turn in 0..4usize,
     ) {
         for policy in ON_HOSTS.iter().chain(&ON_SHARED_HOSTS).chain(&OTHERS).skip(turn).step_by(4) {
-            check(&machine, &jobs, policy);
+            check(&lsf::in_classes(machine.clone(), lsf::PAPER), &jobs, policy);
         }
     }
 
@@ -288,7 +288,7 @@ proptest! {
 
     #[test]
     fn nor_under_lsf(machine in lsf::machine(), jobs in lsf::jobs(1..50), settings in lsf::settings()) {
-        check(&machine, &jobs, &lsf::written(settings));
+        check(&lsf::in_classes(machine, settings), &jobs, &lsf::written(settings));
     }
 
     #[test]

@@ -2,9 +2,13 @@
 //! rebuilt.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use miserly_classes::lsf::{Class, Length, Size};
-use miserly_core::{EventOrder, Host, Kind, Machine, Request, Resources, Sharing, Span, Time};
+use miserly_core::{
+    EventOrder, Host, JobClasses, Kind, LengthClass, Machine, Request, Resources, Sharing, SizeClass,
+    SizeTurn, Span, Time,
+};
 use miserly_oracle::{NaiveJob, NaiveLsf, lsf_schedule};
 use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
@@ -67,10 +71,50 @@ pub(crate) fn settings() -> impl Strategy<Value = NaiveLsf> {
 }
 
 pub(crate) fn written(settings: NaiveLsf) -> String {
-    let NaiveLsf { user_limit, mt_limit, lt_limit, reserve } = settings;
-    let [user, mt, lt] = [user_limit, mt_limit, lt_limit].map(Option::unwrap_or_default);
-    format!("lsf(user_limit={user}, mt_limit={mt}, lt_limit={lt}, reserve={reserve})")
+    let user = settings.user_limit.unwrap_or_default();
+    format!("lsf(user_limit={user}, reserve={})", settings.reserve)
 }
+
+/// The machine with the classes of the paper and these limits. A host that is not in Table 2 runs every
+/// size, without limits.
+pub(crate) fn in_classes(machine: Machine, settings: NaiveLsf) -> Machine {
+    let size =
+        |size: Size| SizeClass { name: size.name().into(), procs: size.procs(), memory: size.memory() };
+    let count = |limit: Option<usize>| limit.map(|limit| u32::try_from(limit).unwrap());
+    let length = |length: Length| LengthClass {
+        name: length.name().into(),
+        time: length.limit(),
+        reserve_wait: Some(length.reserve_wait()),
+        most: match length {
+            Length::VeryShort | Length::Short => None,
+            Length::Medium => count(settings.mt_limit),
+            Length::Long => count(settings.lt_limit),
+        },
+        first: length == Length::VeryShort,
+    };
+    let order = |host: &str| match host {
+        "eir" => vec![(Size::Large, Some(3)), (Size::Medium, Some(4)), (Size::Small, None)],
+        "hod1" => vec![(Size::Large, Some(6)), (Size::Medium, Some(2)), (Size::Small, None)],
+        "mimir" => vec![(Size::Small, None)],
+        "modi2" => vec![(Size::Medium, None)],
+        _ => vec![(Size::Large, None), (Size::Medium, None), (Size::Small, None)],
+    };
+    let turns = |host: &Host| {
+        let turn = |(size, most)| SizeTurn { size: size as usize, most };
+        (host.name.clone(), order(&host.name).into_iter().map(turn).collect())
+    };
+    let classes = JobClasses {
+        name: "Table 1".into(),
+        sizes: Size::ALL.map(size).into(),
+        lengths: Length::ALL.map(length).into(),
+        hosts: machine.hosts().iter().map(turns).collect(),
+    };
+    machine.with_classes(Some(Arc::new(classes)))
+}
+
+/// The settings of the paper.
+pub(crate) const PAPER: NaiveLsf =
+    NaiveLsf { user_limit: None, mt_limit: Some(48), lt_limit: Some(20), reserve: true };
 
 fn hours(count: i64) -> Span {
     Span::from_secs(count * 3600).unwrap()
@@ -97,6 +141,7 @@ proptest! {
     fn the_same_start_on_the_same_host(
         machine in machine(), jobs in jobs(1..50), settings in settings(),
     ) {
+        let machine = in_classes(machine, settings);
         let naive: Vec<NaiveJob> =
             jobs.iter().map(|job| NaiveJob { request: job.request.clone(), runtime: job.runtime }).collect();
         for instants in BOTH {
@@ -113,6 +158,7 @@ proptest! {
         machine in machine(), jobs in jobs(1..50), settings in settings(),
         replace in prop::collection::vec(any::<bool>(), 1..20),
     ) {
+        let machine = in_classes(machine, settings);
         for instants in BOTH {
             let policy = written(settings);
             let kept = run_on(&machine, &jobs, &policy, instants).decisions();
@@ -123,6 +169,7 @@ proptest! {
 
     #[test]
     fn no_limit_is_ever_exceeded(machine in machine(), jobs in jobs(20..80), settings in settings()) {
+        let machine = in_classes(machine, settings);
         let schedule = run_on(&machine, &jobs, &written(settings), EventOrder::Batched);
         for now in schedule.0.iter().map(|job| job.start) {
             let executing = schedule.0.iter().filter(|job| job.start <= now && now < job.end);
@@ -149,6 +196,7 @@ proptest! {
 
     #[test]
     fn refused_are_those_that_no_host_runs_and_no_others(machine in machine(), jobs in jobs(1..50)) {
+        let machine = in_classes(machine, PAPER);
         let schedule = run_on(&machine, &jobs, "lsf", EventOrder::Batched);
         let runs = |host: &Host, size| match &*host.name {
             "mimir" => size == Size::Small,

@@ -225,6 +225,7 @@ impl<'a> Play<'a> {
                     match &amendment.change {
                         Change::Begin(begin) => request.constraints.begin = *begin,
                         Change::Request { request: before, .. } => request = (**before).clone(),
+                        Change::Sizes(sizes) => request.sizes = Some(*sizes),
                         Change::Estimate(_) => {}
                     }
                 }

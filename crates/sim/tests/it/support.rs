@@ -39,6 +39,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             user: u32::try_from(number % 4).ok().filter(|&user| user > 0),
             group: u32::try_from(number % 3).ok().filter(|&group| group > 0),
             queue: None,
+            sizes: None,
             constraints: miserly_core::Constraints::NONE,
             known_runtime: None,
         };

@@ -202,6 +202,7 @@ fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> Attemp
         orphan_resume_delay: request.orphan_resume_delay,
         run_limit: request.run_limit,
         early_signal: None,
+        resize_notice: None,
         cgroup: None,
         user: None,
         private_folders: None,

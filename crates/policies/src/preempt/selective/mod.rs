@@ -93,6 +93,12 @@ pub struct Moving {
 /// Ranks of waiting jobs grow until they entitle the jobs to suspend others. The ranks determine
 /// the earliest such time. There is a pass at the next multiple of the period, and none before.
 ///
+/// Two identical jobs that need all processors suspend each other at most n times with the factor
+/// 2^(1/(n+1)). Later passes make suspensions fewer, never more. With the default period of a minute,
+/// jobs of an hour suspend each other n times for n up to 10, and less often for larger n. A factor
+/// just below such a power loses the suspension that would come less than a period before the end.
+/// With a factor of one they alternate, every two periods.
+///
 /// A pass examines the idle jobs that no running job blocks once, and once more after each
 /// suspension. Each time is O(c log c + r + r q) for c of these jobs of q widths, and r running jobs,
 /// which are kept in order. A suspended job whose blocker has moved examines its own processors.

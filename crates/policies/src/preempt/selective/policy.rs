@@ -113,11 +113,11 @@ fn criterion(params: &mut ParamReader<'_>) -> Result<Criterion, PolicyError> {
 fn suspension_factor(params: &mut ParamReader<'_>) -> Result<Option<u64>, PolicyError> {
     params.number_or(
         "sf",
-        (1.000_001, |factor| Some(millionths(factor))),
+        (1.0, |factor| Some(millionths(factor))),
         &[("inf", None, "no job is suspended")],
         "2",
         "the suspension factor: a job may suspend one of up to twice its width whose xfactor, \
-        (time not running + estimate) / estimate, is smaller by at least this factor",
+        (time not running + estimate) / estimate, is smaller by at least this factor; smaller at all with 1",
     )
 }
 
@@ -131,7 +131,8 @@ fn limits(params: &mut ParamReader<'_>) -> Result<Limits, PolicyError> {
 }
 
 fn period(params: &mut ParamReader<'_>) -> Result<Option<Span>, PolicyError> {
-    let doc = "jobs are suspended at events, and at the multiples of this period";
+    let doc = "jobs are suspended at events, and at the multiples of this period; \
+        a longer one makes suspensions later and fewer";
     params.duration_or_none("period", 1, "60s", doc)
 }
 

@@ -44,11 +44,14 @@ pub(super) const MILLION: u128 = 1_000_000;
 
 impl Rank {
     /// Returns whether it is at least this multiple of the other rank, in millionths.
+    ///
+    /// A multiple of one must be exceeded: two jobs of equal rank would suspend each other at one
+    /// instant without end.
     fn reaches(self, millionths: u64, other: Rank) -> bool {
         let mine = self.over.checked_mul(other.under).and_then(|product| product.checked_mul(MILLION));
         let bar = other.over.saturating_mul(self.under).saturating_mul(u128::from(millionths));
         // A product that overflows permits nothing.
-        mine.is_some_and(|mine| mine >= bar)
+        mine.is_some_and(|mine| mine > bar || mine == bar && !is_one(millionths))
     }
 
     /// Returns whether it exceeds `sum / parts` times `millionths`.
@@ -58,6 +61,11 @@ impl Rank {
     }
 }
 
+/// Returns whether a number of millionths is one.
+fn is_one(millionths: u64) -> bool {
+    u128::from(millionths) == MILLION
+}
+
 /// The condition under which a job may suspend another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -65,10 +73,10 @@ pub enum Criterion {
     /// By xfactor: (wait + estimate) / estimate, where the wait is all the time that a job did not
     /// run.
     ///
-    /// The job's xfactor must be at least `factor` millionths of the running job's. Without a
-    /// factor no job may suspend another one.
+    /// The job's xfactor must be at least `factor` millionths of the running job's, and more than the
+    /// running job's. Without a factor no job may suspend another one.
     Xfactor {
-        /// The suspension factor, in millionths, more than a million.
+        /// The suspension factor, in millionths, at least a million.
         factor: Option<u64>,
     },
     /// By remaining time: less than that of the running job, by their estimates. Jobs may starve.
@@ -115,7 +123,9 @@ impl Criterion {
         let Criterion::Xfactor { factor: Some(factor) } = self else { return None };
         let estimate = ticks(estimate(entry));
         let bar = running.over.checked_mul(estimate)?.checked_mul(u128::from(factor))?;
-        let wait = bar.div_ceil(running.under.checked_mul(MILLION)?).saturating_sub(estimate);
+        let unit = running.under.checked_mul(MILLION)?;
+        let reached = if is_one(factor) { bar / unit + 1 } else { bar.div_ceil(unit) };
+        let wait = reached.saturating_sub(estimate);
         let wait = Span::from_ticks(i64::try_from(wait).ok()?);
         Some(entry.request.submit + ran(entry, now) + wait)
     }

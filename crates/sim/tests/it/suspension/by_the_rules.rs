@@ -31,7 +31,8 @@ fn may_suspend(idle: &Entry, running: &Entry, now: Time, factor: u64) -> bool {
     let ((over, under), (its_over, its_under)) = (xfactor(idle, now), xfactor(running, now));
     let comes_back = matches!(idle.state, State::Suspended { .. });
     let narrow = 2 * idle.request.procs().get() >= running.request.procs().get();
-    over * its_under * 1_000_000 >= its_over * under * i128::from(factor) && (comes_back || narrow)
+    let (mine, its) = (over * its_under, its_over * under);
+    mine > its && mine * 1_000_000 >= its * i128::from(factor) && (comes_back || narrow)
 }
 
 /// Checks that no remaining job fits on the free resources, or could suspend enough jobs.

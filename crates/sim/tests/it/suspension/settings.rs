@@ -69,7 +69,8 @@ fn setting(unit: i64) -> impl Strategy<Value = Setting> {
 
 fn rule(unit: i64) -> impl Strategy<Value = NaiveRule> {
     let secs = move |count: i64| Span::from_secs(count * unit).unwrap();
-    let factor = prop::sample::select(vec![1_000_001u64, 1_050_000, 1_500_000, 2_000_000, 5_000_000]);
+    let factor =
+        prop::sample::select(vec![1_000_000u64, 1_000_001, 1_050_000, 1_500_000, 2_000_000, 5_000_000]);
     let factor = prop_oneof![12 => factor.prop_map(Some), 1 => Just(None)];
     let period = prop::sample::select(vec![Some(1), Some(3), Some(7), Some(60), None]);
     let means = prop::array::uniform16(prop::sample::select(vec![1_000_000u64, 1_200_000, 2_500_000]));
