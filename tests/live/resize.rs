@@ -162,11 +162,9 @@ fn follows(daemon: &Daemon, command: &[&str], unit: &str) {
         ..resizable(daemon, "")
     });
     let said = || fs::read_to_string(&output).unwrap_or_default();
-    let mut lines = 0;
-    for (cpus, last) in [(2, false), (1, false), (2, true)] {
-        lines += 1;
+    for (nth, (cpus, last)) in [(2, false), (1, false), (2, true)].into_iter().enumerate() {
         let line = format!(": {cpus} {unit}");
-        let shows = || said().lines().nth(lines - 1).is_some_and(|shown| shown.ends_with(&line));
+        let shows = || said().lines().nth(nth).is_some_and(|shown| shown.ends_with(&line));
         until(&line, SOON, || shows().then_some(()));
         if !last {
             daemon.client().resize(job, 3 - cpus).expect("the other number");
