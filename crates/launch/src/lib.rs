@@ -76,10 +76,10 @@ pub use miserly_attempt::shim::{BEGIN_DELAY, STOP_TIMEOUT};
 pub use miserly_attempt::{
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
     CommandSpec, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction, JobUser, KillResult,
-    LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, PrivateFolders, ProcessUsage,
-    ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError,
-    ReplyMessage, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError,
-    StartFailure, StartRecord, StoredInstant,
+    LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, Predecessors, PrivateFolders,
+    ProcessUsage, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms, REPLY_TIMEOUT,
+    RecordError, ReplyMessage, ReservedWindow, ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply,
+    SpecError, StartFailure, StartRecord, StoredInstant,
 };
 pub use probe::{Unenforced, assume_leaves_idle, leaves_idle, unenforced, usable_cpus};
 pub use relay_socket::RelaySocket;

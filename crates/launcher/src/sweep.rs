@@ -7,7 +7,10 @@ use std::time::Duration;
 use miserly_core::Span;
 use miserly_engine::{Adoption, Attempt};
 use miserly_executor::FindFailure;
-use miserly_launch::{AttemptSpec, BootTime, REPLY_TIMEOUT, RunMode, ShimCommand, ShimReply};
+use miserly_launch::{
+    AttemptPhase, AttemptSpec, AttemptState, BootTime, REPLY_TIMEOUT, ReplyMessage, RunMode, ShimCommand,
+    ShimReply,
+};
 use miserly_marks::mark;
 
 use crate::attempt::Begin;
@@ -45,17 +48,19 @@ pub(crate) fn sweep<H: Host>(
     host: &H,
     supervisor: &impl Supervisor<H::Shim>,
     known: &[Attempt],
-    unreadable: &BTreeSet<i64>,
+    (unreadable, finished): (&BTreeSet<i64>, impl Fn(i64) -> bool),
     unknown: UnknownAttempts,
 ) -> io::Result<Vec<Adoption>> {
-    let sweep = Sweep { host, supervisor, unknown, until: host.clock().boot_now().after(LONGEST) };
+    let sweep = Sweep { host, supervisor, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         mark!("an attempt without a record");
         adopted.extend(if unreadable.contains(&attempt.job) {
             sweep.adopt(attempt)
         } else {
-            sweep.settle_unknown(attempt)
+            // A daemon died before it could end the attempt of a job that it had finished.
+            let unknown = if finished(attempt.job) { UnknownAttempts::End(Span::ZERO) } else { unknown };
+            sweep.settle_unknown(attempt, unknown)
         });
     }
     Ok(adopted)
@@ -64,15 +69,14 @@ pub(crate) fn sweep<H: Host>(
 struct Sweep<'a, H, S> {
     host: &'a H,
     supervisor: &'a S,
-    unknown: UnknownAttempts,
     /// The end of the time for replies.
     until: BootTime,
 }
 
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
-    fn settle_unknown(&self, attempt: Attempt) -> Option<Adoption> {
+    fn settle_unknown(&self, attempt: Attempt, unknown: UnknownAttempts) -> Option<Adoption> {
         let path = self.host.folder(attempt);
-        match (self.host.find(attempt, REPLY_TIMEOUT), self.unknown) {
+        match (self.host.find(attempt, REPLY_TIMEOUT), unknown) {
             (Ok(Found::Alive(shim)), UnknownAttempts::End(grace)) => {
                 mark!("an unknown attempt is ended");
                 tracing::warn!("{}: its job is unknown and runs; it is ended", path.display());
@@ -104,8 +108,14 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
         let window = match self.host.find(attempt, REPLY_TIMEOUT) {
             Ok(Found::Alive(mut shim)) => {
-                let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-                self.supervisor.supervise(attempt, Begin::Adopted(shim));
+                let state = asked(self.host, attempt, &mut shim, self.until);
+                if state.as_ref().is_some_and(|state| state.phase == AttemptPhase::Waiting) {
+                    // No command runs, and none is to begin.
+                    self.supervisor.supervise(attempt, Begin::Unknown(shim, Span::ZERO));
+                    return None;
+                }
+                let window = state.as_ref().map(window_in).or(of_spec);
+                self.supervisor.supervise(attempt, Begin::Adopted(shim, state));
                 window
             }
             Err(error @ FindFailure::Final(_)) => {
@@ -164,13 +174,16 @@ fn window_of(mode: &RunMode) -> Window {
     }
 }
 
-/// Asks a shim for its window. A stopped one is continued, since it could not answer.
-fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<Window> {
+/// Asks a shim for its state. A stopped one is continued, since it could not answer.
+fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<AttemptState> {
     wake(host, attempt, shim);
     let number = shim.send(&ShimCommand::Status).ok()?;
     loop {
         match shim.receive().ok()? {
-            Some(answer) if answer.number == number => return window_in(answer.reply),
+            Some(ReplyMessage { number: of, reply: ShimReply::Done(state), .. }) if of == number => {
+                return Some(state);
+            }
+            Some(answer) if answer.number == number => return None,
             Some(_) => {}
             None if host.clock().boot_now() >= until => return None,
             None => host.pause(PAUSE),
@@ -179,11 +192,10 @@ fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTim
 }
 
 /// Returns the window that a shim reports.
-fn window_in(reply: ShimReply) -> Option<Window> {
-    let ShimReply::Done(state) = reply else { return None };
-    Some(match (state.end, state.window) {
-        (Some(end), _) => (state.cpus, Some(end)),
-        (None, Some(window)) => (window.cpus, Some(window.end)),
+fn window_in(state: &AttemptState) -> Window {
+    match (state.end, &state.window) {
+        (Some(end), _) => (state.cpus.clone(), Some(end)),
+        (None, Some(window)) => (window.cpus.clone(), Some(window.end)),
         (None, None) => Window::default(),
-    })
+    }
 }

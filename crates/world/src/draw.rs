@@ -208,6 +208,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         slack,
         user_jobs: None,
         user_cpus: None,
+        waits: false,
     }
 }
 

@@ -17,7 +17,7 @@ use miserly_api::model::{
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JobRow, JobState, JournalError, Limits, Now,
-    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
+    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits, WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 use miserly_marks::{mark, mark_variant};
@@ -810,6 +810,7 @@ impl World {
             opportunistic: machine
                 .opportunistic
                 .then_some(OpportunisticConfig { lead: Span::from_ticks(2 * SECOND), machine: whole }),
+            waiting_shims: WaitingShimLimits { most: if machine.waits { 256 } else { 0 }, per_cpu: 2 },
             keep_history: None,
             user_limits: UserLimits {
                 each: Limits { running: machine.user_jobs, cpus: machine.user_cpus, ..Limits::default() },
