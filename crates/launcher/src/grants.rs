@@ -270,3 +270,54 @@ impl<S: Site> ShimLoop<S> {
         self.grants.wanted.remove(&attempt)?.window
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTEMPT: Attempt = Attempt { job: 1, nth: 1 };
+
+    fn admit(grants: &mut Grants, action: Action) -> bool {
+        grants.admit(ATTEMPT, AttemptMessage::Do(action), BootTime(0)).is_some()
+    }
+
+    fn begin() -> Action {
+        Action::BeginWindow { cpus: vec![1], end: Time::from_ticks(9) }
+    }
+
+    fn window(start: i64) -> PlannedWindow {
+        let (start, end) = (Time::from_ticks(start), Time::from_ticks(start + 5));
+        PlannedWindow { start, end, cpus: vec![1], after: vec![], latest: start }
+    }
+
+    #[test]
+    fn an_overdue_end_follows_a_begin_that_waits() {
+        let mut grants = Grants::default();
+        assert!(!admit(&mut grants, begin()));
+        assert!(!admit(&mut grants, Action::EndOverdue { by_running_time: false }));
+        assert_eq!(grants.held_back[&ATTEMPT].messages.len(), 2);
+        // What ends the job at once waits for nothing.
+        assert!(admit(&mut grants, Action::Kill { grace: miserly_core::Span::ZERO }));
+        assert!(grants.held_back.is_empty());
+    }
+
+    #[test]
+    fn no_past_instant_is_a_reason_for_a_turn() {
+        let mut grants = Grants::default();
+        admit(&mut grants, begin());
+        let end = BootTime(0).after(PATIENCE);
+        assert_eq!(grants.next(BootTime(0)), Some(end));
+        assert_eq!(grants.next(end), None);
+    }
+
+    #[test]
+    fn the_latest_plan_counts() {
+        let mut grants = Grants::default();
+        for action in [Action::PlanWindow(window(1)), Action::PlanWindow(window(7))] {
+            assert!(!admit(&mut grants, action));
+        }
+        assert_eq!(grants.wanted[&ATTEMPT].window, Some(window(7)));
+        assert!(!admit(&mut grants, Action::RevokeWindow));
+        assert_eq!(grants.wanted[&ATTEMPT].window, None);
+    }
+}

@@ -159,7 +159,8 @@ pub struct Status {
     /// The number of shims that wait for the windows of promised jobs. They begin them without the daemon, too.
     #[serde(default)]
     pub waiting_shims: u64,
-    /// The first promised start for which no shim waits: from then on starts need the daemon. Absent without such a start.
+    /// The first promised start for which no shim waits: from then on starts need the daemon. Absent without such a start, and if
+    /// no shim may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_daemon_from: Option<Timestamp>,
     /// The number of processors for jobs.

@@ -42,12 +42,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) {
         for (attempt, at) in launches {
-            let Some(missed) = self.missed(*attempt, *at).filter(|_| !self.has_lost_cpus(attempt.job)) else {
-                continue;
-            };
+            let Some(missed) = self.missed(*attempt, *at) else { continue };
             mark!("a window moves because its job was launched late");
             let Some(end) = self.delay_window(now, *at, attempt.job, round) else { continue };
-            if ended.iter().any(|(one, _)| one == attempt) {
+            if ended.iter().any(|(one, _)| one == attempt) || self.has_lost_cpus(attempt.job) {
                 continue;
             }
             // A job whose window is over already is overdue.

@@ -105,7 +105,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         // The latest of the chosen ones is on top.
         let mut next: BinaryHeap<(Time, i64)> = BinaryHeap::new();
         let mut rest = |start: Time| plan.rest = Some(plan.rest.map_or(start, |rest| rest.min(start)));
-        for record in self.jobs.records().filter(|record| keeps.contains(&*record.queue)) {
+        for record in self.jobs.records() {
             if record.run.is_some() || !record.is_in_ledger() || !self.is_waiting(record.number) {
                 continue;
             }
@@ -116,7 +116,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if start == Time::MAX {
                 continue;
             }
-            if !self.may_wait(record) || self.shims.are_held {
+            if !keeps.contains(&*record.queue) || !self.may_wait(record) || self.shims.are_held {
                 rest(start);
                 continue;
             }
@@ -158,7 +158,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.shims.is_changed = false;
         let WaitingShimLimits { most, per_cpu } = self.setup.waiting_shims;
         let mut on: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut first = plan.rest;
         let mut count = 0;
         let mut planned = BTreeSet::new();
         // A job that moves back a little keeps its shim.
@@ -166,26 +165,24 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (candidate, window) in windows {
             let is_next = window.cpus.iter().any(|cpu| on.get(cpu).copied().unwrap_or(0) < per_cpu);
             if !is_next || count >= most {
-                first = Some(first.map_or(window.start, |first| first.min(window.start)));
                 continue;
             }
             count += 1;
             for cpu in &window.cpus {
                 *on.entry(*cpu).or_default() += 1;
             }
-            planned.insert(candidate.job);
             let attempt =
                 if candidate.has_shim { Some(candidate.attempt) } else { self.launch_shim(candidate.job) };
             if let Some(attempt) = attempt {
+                planned.insert(candidate.job);
                 kept.insert(attempt);
                 self.plan_window(attempt, window);
             }
         }
-        self.shims.needs_daemon = first;
+        let left = plan.next.iter().filter(|candidate| !planned.contains(&candidate.job));
+        self.shims.needs_daemon = left.map(|candidate| candidate.start).chain(plan.rest).min();
         let unwanted = |record: &&Record| {
-            record.waits.is_some_and(|waits| !waits.is_withdrawn)
-                && !planned.contains(&record.number)
-                && !next.contains(&record.number)
+            record.waits.is_some_and(|waits| !waits.is_withdrawn) && !next.contains(&record.number)
         };
         let unwanted: Vec<i64> = self.jobs.records().filter(unwanted).map(|record| record.number).collect();
         for number in unwanted {
