@@ -29,7 +29,7 @@ struct Args {
     /// Makes every script a wide one, with restores of backups, torn commits and failed openings; else one in ten is.
     #[arg(long)]
     wide: bool,
-    /// Lets shims wait for the windows of promised jobs, whose rules are not complete yet.
+    /// Lets shims wait for the windows of promised jobs in every script; else they do in one of three.
     #[arg(long)]
     waits: bool,
     /// Plays this script instead.
