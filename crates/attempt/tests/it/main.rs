@@ -129,7 +129,12 @@ fn waiting() -> AttemptSpec {
 fn answer(machine: &Rc<Machine>, command: &ShimCommand) -> ShimReply {
     let Ok(FoundAttempt::Alive(mut shim)) = machine.find() else { panic!("its shim does not wait") };
     // It may exit by that.
-    shim.commands.request(command, |_| Ok(machine.turn() || true)).unwrap()
+    shim.commands
+        .request(command, |_| {
+            machine.turn();
+            Ok(true)
+        })
+        .unwrap()
 }
 
 /// Launches a shim that waits, without a daemon, beside an earlier attempt. Returns the instant of its start.
