@@ -17,7 +17,7 @@ use crate::args::{DaemonArgs, WaitOfArgs};
 pub(crate) fn run(args: &WaitOfArgs, job: &[String]) -> anyhow::Result<()> {
     let [size, time] = job else { bail!("--daemon: give a size and a time, such as --daemon 64 4h") };
     let submission = hypothetical(SubmitOptions {
-        cpus: Some(processors(size)?),
+        cpus: Some(processors(size)?.into()),
         time: Some(length_of_time(time).map_err(|problem| anyhow::anyhow!("--daemon: {problem}"))?),
         submission: Submission {
             queue: queue(&args.run.queue)?,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use jiff::{Timestamp, Zoned};
 use miserly_api::model::{Condition, Mail, MailEvent, RawVariable, Submission, When, program_name};
-use miserly_api::submit::{Directives, Export, SubmitOptions, directives};
+use miserly_api::submit::{Cpus, Directives, Export, SubmitOptions, directives};
 use rustix::fs::Mode;
 
 use super::text::{local, plain};
@@ -156,7 +156,13 @@ fn build(
         );
     }
     let memory = options.memory().context("the memory exceeds the largest number")?;
-    let cpus = options.cpus.unwrap_or(1);
+    let Cpus { least, most: cpus } = options.cpus.unwrap_or(1.into());
+    let resizable = match (least, options.submission.resizable) {
+        (Some(least), None) => {
+            bail!("--cpus {least}-{cpus} is for a resizable job: add --resizable, or write --cpus {cpus}")
+        }
+        (least, given) => least.or(given),
+    };
     let (surroundings, raw) = environment();
     let (after, conditions) = split(options.after.unwrap_or_default());
     let given = options.submission;
@@ -174,6 +180,7 @@ fn build(
             None => surroundings,
         },
         cpus,
+        resizable,
         // With fewer processors than tasks, the tasks of the script are not those of the job.
         tasks: given.tasks.filter(|tasks| *tasks <= cpus),
         memory,

@@ -32,7 +32,7 @@ fn question(args: &WhatIfArgs, client: &Client) -> anyhow::Result<WhatIf> {
     let change = &args.change;
     let job = match (change.cpus, change.time) {
         (Some(cpus), Some(time)) => Some(hypothetical(SubmitOptions {
-            cpus: Some(cpus.get()),
+            cpus: Some(cpus.get().into()),
             time: Some(time.secs().unsigned_abs()),
             submission: Submission { queue: queue.clone(), memory: change.memory, ..Submission::default() },
             ..SubmitOptions::default()

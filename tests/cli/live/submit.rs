@@ -68,6 +68,17 @@ fn a_script_says_what_it_needs_and_the_command_line_counts_before_it() {
 }
 
 #[test]
+fn a_range_of_processors_is_for_a_resizable_job() {
+    let daemon = accepting();
+    for (options, least, most) in [("-c 2-8 --resizable", 2, 8), ("-c 8 --resizable", 1, 8)] {
+        let body = submitted(&daemon, &format!("submit -t 1s {options} true"));
+        assert_eq!((&body["resizable"], &body["cpus"]), (&json!(least), &json!(most)), "{options}");
+    }
+    daemon.fails("submit -t 1s --cpus 2-8 true", 2, "add --resizable, or write --cpus 8");
+    daemon.fails("submit -t 1s --cpus 8-2 --resizable true", 2, "no range of them, such as 2-8");
+}
+
+#[test]
 fn a_script_without_a_name_has_its_files() {
     let daemon = accepting();
     daemon.lab.write("job.sh", "#!/bin/sh\n");

@@ -56,10 +56,9 @@ pub struct Submission {
     pub cpus: u64,
     /// The least processors of a resizable job, whose processors may change while it runs. `cpus` are the most.
     #[cfg_attr(feature = "options", arg(
-        long, value_name = "LEAST", num_args = 0..=1, require_equals = true, default_missing_value = "1",
-        value_parser = submit::processors,
-        help = "Lets the scheduler change the processors of the running job, from LEAST [default: 1] to --cpus. The job finds \
-                them in the file MISERLY_CPUS_FILE"
+        long, num_args = 0, default_missing_value = "1", value_parser = submit::processors,
+        help = "Lets the scheduler change the processors of the running job, between those of --cpus 2-8, or from 1 on. The \
+                job finds them in the file MISERLY_CPUS_FILE"
     ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resizable: Option<u64>,

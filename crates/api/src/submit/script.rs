@@ -79,7 +79,8 @@ impl Parser {
         let command =
             Command::new("#MISERLY").no_binary_name(true).disable_help_flag(true).args_override_self(true);
         let with_any_value = |option: Arg| {
-            let takes_value = option.get_action().takes_values();
+            let is_flag = option.get_num_args().is_some_and(|count| !count.takes_values());
+            let takes_value = option.get_action().takes_values() && !is_flag;
             option.allow_hyphen_values(takes_value)
         };
         let when = |now: Zoned| move |text: &str| instant(text, &now);

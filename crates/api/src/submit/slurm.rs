@@ -196,7 +196,7 @@ impl SlurmDirectives {
         let SlurmDirectives { mut options, tasks, cpus_per_task } = self;
         if tasks.or(cpus_per_task).is_some() {
             let cpus = tasks.unwrap_or(1).checked_mul(cpus_per_task.unwrap_or(1));
-            options.cpus = Some(cpus.ok_or("more tasks than can be counted")?);
+            options.cpus = Some(cpus.ok_or("more tasks than can be counted")?.into());
             options.submission.tasks = tasks;
         }
         Ok(options)

@@ -24,9 +24,9 @@ pub struct SubmitOptions {
     #[arg(long, short, value_name = "TIME", value_parser = length_of_time)]
     pub time: Option<u64>,
 
-    /// The number of processors [default: 1]
-    #[arg(long, short, value_name = "N", value_parser = processors)]
-    pub cpus: Option<u64>,
+    /// The number of processors, or the least and the most of a resizable job, such as 2-8 [default: 1]
+    #[arg(long, short, value_name = "N", value_parser = Cpus::parse)]
+    pub cpus: Option<Cpus>,
 
     /// What a submission has in the same form
     #[command(flatten)]
@@ -63,6 +63,35 @@ pub struct SubmitOptions {
     pub export: Option<Export>,
 }
 
+/// The processors that a job requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpus {
+    /// The least ones of a resizable job.
+    pub least: Option<u64>,
+    /// The number of processors; of a resizable job the most.
+    pub most: u64,
+}
+
+impl From<u64> for Cpus {
+    fn from(most: u64) -> Cpus {
+        Cpus { least: None, most }
+    }
+}
+
+impl Cpus {
+    /// Parses a number above 0, or a range of such numbers.
+    ///
+    /// # Errors
+    /// Any other text.
+    pub fn parse(text: &str) -> Result<Cpus, String> {
+        let Some((least, most)) = text.split_once('-') else { return Ok(count(text)?.into()) };
+        match (count(least), count(most)) {
+            (Ok(least), Ok(most)) if least <= most => Ok(Cpus { least: Some(least), most }),
+            _ => Err(format!("{text:?} is no number above 0 and no range of them, such as 2-8")),
+        }
+    }
+}
+
 /// The part of the submitter's environment that a job gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
@@ -91,21 +120,18 @@ impl SubmitOptions {
     /// Returns the memory of the job, bytes; `None` if it overflows.
     pub fn memory(&self) -> Option<Option<u64>> {
         match self.memory_per_cpu {
-            Some(bytes) => bytes.checked_mul(self.cpus.unwrap_or(1)).map(Some),
+            Some(bytes) => bytes.checked_mul(self.cpus.map_or(1, |cpus| cpus.most)).map(Some),
             None => Some(self.submission.memory),
         }
     }
 }
 
-/// Parses the number of processors of a job. For a range, the message says what to write.
+/// Parses a number of processors.
 ///
 /// # Errors
 /// Any other text.
 pub fn processors(text: &str) -> Result<u64, String> {
-    count(text).map_err(|wrong| match text.split_once('-').map(|(least, most)| (count(least), count(most))) {
-        Some((Ok(least), Ok(most))) => format!("write --cpus {most} --resizable={least}"),
-        _ => wrong,
-    })
+    count(text)
 }
 
 /// Parses a number above 0.
@@ -182,6 +208,15 @@ mod tests {
     }
 
     #[test]
+    fn processors_are_a_number_or_a_range() {
+        assert_eq!(Cpus::parse("8"), Ok(8.into()));
+        assert_eq!(Cpus::parse("2-8"), Ok(Cpus { least: Some(2), most: 8 }));
+        for wrong in ["0", "8-2", "0-2", "2-", "-2", "2-8-9", "two"] {
+            assert!(Cpus::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn variables_that_are_no_text_are_kept_as_others_are() {
         let raw = |name: &[u8]| RawVariable { name: name.to_vec(), value: vec![0xff] };
         let all = [raw(b"SEED"), raw(b"HOME"), raw(b"SECRET"), raw(b"\xfe")];
@@ -235,11 +270,11 @@ mod tests {
 
     #[test]
     fn what_is_said_first_counts() {
-        let first = SubmitOptions { cpus: Some(1), ..SubmitOptions::default() };
-        let second = SubmitOptions { cpus: Some(2), time: Some(60), ..SubmitOptions::default() };
+        let first = SubmitOptions { cpus: Some(1.into()), ..SubmitOptions::default() };
+        let second = SubmitOptions { cpus: Some(2.into()), time: Some(60), ..SubmitOptions::default() };
         assert_eq!(
             first.or(second),
-            SubmitOptions { cpus: Some(1), time: Some(60), ..SubmitOptions::default() }
+            SubmitOptions { cpus: Some(1.into()), time: Some(60), ..SubmitOptions::default() }
         );
     }
 
@@ -247,7 +282,7 @@ mod tests {
     fn memory_for_each_processor() {
         let per_cpu = |bytes, cpus| SubmitOptions {
             memory_per_cpu: Some(bytes),
-            cpus: Some(cpus),
+            cpus: Some(Cpus::from(cpus)),
             ..SubmitOptions::default()
         };
         assert_eq!(per_cpu(3, 4).memory(), Some(Some(12)));

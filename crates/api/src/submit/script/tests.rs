@@ -29,7 +29,7 @@ fn own_directives() {
         #MISERLY -i in/%a -o out/%j -e err -d /tmp --export ALL,A=1\n\
         echo\n";
     let expect = SubmitOptions {
-        cpus: Some(4),
+        cpus: Some(4.into()),
         time: Some(5_400),
         after: after("3,4").ok(),
         directory: Some("/tmp".into()),
@@ -66,7 +66,7 @@ fn directives_of_slurm() {
         #SBATCH -o slurm-%j.out --dependency=afterany:7:8 --requeue -H --array=1-3\n\
         #SBATCH -D /scratch --input=in.txt --export=NONE --begin=now+1hour\n";
     let expect = SubmitOptions {
-        cpus: Some(8),
+        cpus: Some(8.into()),
         memory_per_cpu: Some(500 << 20),
         time: Some(5_400),
         after: after("7,8").ok(),
@@ -101,12 +101,18 @@ fn dependencies_of_slurm() {
 fn own_directives_count_before_slurms() {
     let script = "#MISERLY --cpus 2\n#SBATCH -n 4 -t 5\n";
     let submission = Submission { tasks: Some(4), ..Submission::default() };
-    check(script, SubmitOptions { cpus: Some(2), time: Some(300), submission, ..SubmitOptions::default() });
+    check(
+        script,
+        SubmitOptions { cpus: Some(2.into()), time: Some(300), submission, ..SubmitOptions::default() },
+    );
 }
 
 #[test]
 fn the_last_of_a_kind_counts() {
-    check("#MISERLY -c 2\n#MISERLY -c 3\n", SubmitOptions { cpus: Some(3), ..SubmitOptions::default() });
+    check(
+        "#MISERLY -c 2\n#MISERLY -c 3\n",
+        SubmitOptions { cpus: Some(3.into()), ..SubmitOptions::default() },
+    );
     let restartable = SubmitOptions {
         submission: Submission { restartable: true, ..Submission::default() },
         ..SubmitOptions::default()
@@ -194,7 +200,8 @@ fn directives_that_are_not_read_are_warnings() {
         cat > other.sh <<END\n#!/bin/sh\n#SBATCH -n 8\nEND\n";
     let read = read(script).unwrap();
     let submission = Submission { tasks: Some(3), ..Submission::default() };
-    let expect = SubmitOptions { time: Some(5), cpus: Some(3), submission, ..SubmitOptions::default() };
+    let expect =
+        SubmitOptions { time: Some(5), cpus: Some(3.into()), submission, ..SubmitOptions::default() };
     assert_eq!(read.options, expect);
     let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
     let expect = [
