@@ -259,7 +259,9 @@ mod tests {
                 "time" => "90s",
                 _ => "2",
             };
-            let value = if option.get_action().takes_values() { format!("={value}") } else { String::new() };
+            let is_flag = option.get_num_args().is_some_and(|count| !count.takes_values());
+            let takes_value = option.get_action().takes_values() && !is_flag;
+            let value = if takes_value { format!("={value}") } else { String::new() };
             let matches = command().try_get_matches_from([format!("--{long}{value}")]).unwrap();
             let given = SubmitOptions::from_arg_matches(&matches).unwrap();
             assert_ne!(given, SubmitOptions::default(), "{long}");

@@ -74,7 +74,11 @@ fn whole_cores_need_whole_cores_in_the_pool() {
     assert!(error.starts_with("daemon.toml:1: whole-cores: the pool has 5 cpus"), "{error}");
     let gang = text(4) + "[[queue]]\nname = 'a'\npolicy = 'gang'\n";
     let error = parse(&gang).unwrap_err().to_string();
-    assert!(error.contains("whole-cores: the policy gang of queue a chooses processors"), "{error}");
+    assert!(
+        error
+            .contains("whole-cores: the policy gang of queue a chooses single processors and knows no cores"),
+        "{error}"
+    );
 }
 
 #[test]

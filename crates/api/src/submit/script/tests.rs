@@ -162,7 +162,7 @@ fn what_slurm_knows_and_we_do_not_is_a_warning() {
     let gpus = read.options.submission.gpus;
     assert_eq!((gpus, read.options.mail.as_deref()), (Some(1), Some(&[MailEvent::End][..])));
     let array = Array { limit: Some(2), ..Array::range(0, 9, 1) };
-    assert_eq!((read.options.cpus, read.options.submission.array), (Some(2), Some(array)));
+    assert_eq!((read.options.cpus, read.options.submission.array), (Some(2.into()), Some(array)));
     let warnings: Vec<String> = read.warnings.iter().map(Remark::to_string).collect();
     let expect = ["1: nothing is made of #SBATCH -A", "2: nothing is made of #SBATCH -x"];
     assert_eq!(warnings, expect);
