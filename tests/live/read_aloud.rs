@@ -3,7 +3,7 @@
 use miserly_api::model::Submission;
 use miserly_test_support::browser::Browser;
 
-use crate::support::{Daemon, sh};
+use crate::support::{Daemon, SOON, sh, until};
 use crate::ui::Ui;
 
 /// The roles of nodes that a person uses or jumps to. Each needs a name.
@@ -48,10 +48,13 @@ fn a_screen_reader_has_a_name_for_everything() {
         .filter(|[role, name, _]| NAMED.contains(&&**role) && name.trim().is_empty())
         .collect();
     assert_eq!(unnamed, Vec::<[String; 3]>::new());
-    let mut tables = names(&mut browser, "table");
-    tables.sort_unstable();
-    // The tree that the browser gives to its tools has no certain order.
-    assert_eq!(tables, ["Running (1)", "Waiting, in the order of their starts (1)"]);
+    // The tree that the browser gives to its tools has no certain order, and comes after the page.
+    let expected = ["Running (1)", "Waiting, in the order of their starts (1)"];
+    until("the tables with their jobs", SOON, || {
+        let mut tables = names(&mut browser, "table");
+        tables.sort_unstable();
+        (tables == expected).then_some(())
+    });
     let buttons = names(&mut browser, "button");
     for name in [format!("{holder} holder"), format!("{waiter} waiter")] {
         assert!(buttons.contains(&name), "{buttons:?}");
