@@ -1,15 +1,27 @@
 //! Tests of the registry and of written forms.
 
-use miserly_core::{Machine, Span};
+use std::sync::Arc;
+
+use miserly_core::{JobClasses, LengthClass, Machine, Procs, SizeClass, SizeTurn, Span};
 
 use super::*;
+
+/// A machine of 8 processors with the least that each policy needs: one class of jobs.
+fn machine() -> Machine {
+    let size = SizeClass { name: "any".into(), procs: Procs::new(8), memory: u64::MAX };
+    let (time, name) = (Span::MAX, "any".into());
+    let length = LengthClass { name, time, reserve_wait: None, most: None, first: false };
+    let hosts = [("machine".to_owned(), vec![SizeTurn { size: 0, most: None }])].into();
+    let classes = JobClasses { name: "classes".into(), sizes: vec![size], lengths: vec![length], hosts };
+    Machine::plain(8).with_classes(Some(Arc::new(classes)))
+}
 
 #[track_caller]
 fn check(text: &str, expect: Result<(&str, Promises), &str>) {
     match (text.parse::<PolicySpec>(), expect) {
         (Ok(spec), Ok((shown, promises))) => {
             assert_eq!((spec.to_string().as_str(), spec.promises()), (shown, promises));
-            assert!(spec.build(&Machine::plain(8), 0).is_ok());
+            assert!(spec.build(&machine(), 0).is_ok());
         }
         (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
         (got, _) => panic!("{got:?}"),
@@ -122,7 +134,7 @@ fn every_policy_with_an_order_counts_usage_for_it() {
     let registry = Registry::built_in();
     let half_life = |text: &str| {
         let spec = text.parse::<PolicySpec>().unwrap();
-        spec.build(&Machine::plain(8), 0).unwrap().usage_half_life()
+        spec.build(&machine(), 0).unwrap().usage_half_life()
     };
     let mut found = 0;
     for policy in registry.policies() {
@@ -213,7 +225,7 @@ fn parameters_decide_on_needs() {
 
 #[test]
 fn the_policy_needs_what_its_descriptor_declares() {
-    let machine = Machine::plain(8);
+    let machine = machine();
     for descriptor in Registry::built_in().policies() {
         let policy = descriptor.name.parse::<PolicySpec>().unwrap().build(&machine, 0).unwrap();
         let needs = descriptor.needs;
