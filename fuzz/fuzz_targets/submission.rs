@@ -28,7 +28,7 @@ fn judge_script(script: &str, now: &Zoned) {
     assert!(warnings.iter().all(|remark| (1..=lines).contains(&remark.line)));
     assert!(warnings.is_sorted_by_key(|remark| remark.line));
     assert!(options.time.is_none_or(|time| (1..=10_000_000_000).contains(&time)));
-    assert!(options.cpus.is_none_or(|cpus| cpus > 0));
+    assert!(options.cpus.is_none_or(|cpus| cpus.most > 0));
     assert!(options.memory_per_cpu.is_none_or(|bytes| bytes > 0));
     assert!(options.submission.memory.is_none_or(|bytes| bytes > 0));
     assert!(options.submission.array.is_none_or(|array| array.first <= array.last && array.step > 0));
