@@ -50,7 +50,8 @@ pub trait Remains {
 
 /// Sets the records of an attempt aside once its end is on disk. Removes the rest of its folder.
 ///
-/// A recovery from a backup that is older than the end finds them there. So the job does not run twice, and its promise is judged by its start.
+/// A recovery from a backup that is older than the end finds them there. So the job does not run twice, and its promise is judged by
+/// its start.
 pub fn retire(remains: &impl Remains) {
     if !PROOFS.into_iter().any(|proof| remains.has(proof)) {
         return remove(remains);

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use miserly_attempt::CriticalPriority;
+use miserly_attempt::shim::CRITICAL_NICE;
 use miserly_cgroup::Capability;
 use rustix::process::setpriority_process;
 use serde::{Deserialize, Serialize};
@@ -168,7 +169,7 @@ pub fn leaves_idle() -> bool {
 fn try_priorities() -> PriorityRights {
     PriorityRights {
         leaves_idle: sys::set_idle(None, true).and_then(|()| sys::set_idle(None, false)).is_ok(),
-        nice: setpriority_process(None, -20).is_ok(),
+        nice: setpriority_process(None, CRITICAL_NICE).is_ok(),
         real_time: sys::set_real_time(None).is_ok(),
     }
 }

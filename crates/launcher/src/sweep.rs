@@ -56,11 +56,7 @@ pub(crate) fn sweep<H: Host>(
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         mark!("an attempt without a record");
-        adopted.extend(if unreadable.contains(&attempt.job) {
-            sweep.adopt(attempt, None)
-        } else {
-            sweep.settle_unknown(attempt)
-        });
+        adopted.extend(sweep.settle(attempt, unreadable.contains(&attempt.job)));
     }
     Ok(adopted)
 }
@@ -75,46 +71,44 @@ struct Sweep<'a, H, S> {
 }
 
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
-    fn settle_unknown(&self, attempt: Attempt) -> Option<Adoption> {
-        let path = self.host.folder(attempt);
+    /// Settles an attempt. One that runs or may run is adopted.
+    fn settle(&self, attempt: Attempt, is_unreadable: bool) -> Option<Adoption> {
         match self.host.find(attempt, REPLY_TIMEOUT) {
-            Ok(Found::Alive(_)) | Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
-                mark!("an unknown attempt is alive, or not found yet");
-                return self.adopt(attempt, self.ending);
+            Ok(Found::Alive(shim)) => {
+                Some(self.adopt(attempt, Some(shim), self.ending.filter(|_| !is_unreadable)))
+            }
+            Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
+                Some(self.adopt(attempt, None, self.ending.filter(|_| !is_unreadable)))
             }
             Ok(_) => {
-                mark!("an unknown attempt is over");
-                self.host.retire(attempt);
+                if !is_unreadable {
+                    mark!("an unknown attempt is over");
+                    self.host.retire(attempt);
+                }
+                None
             }
             Err(error) => {
                 mark!("an unknown attempt is not found");
-                tracing::error!("{}: its job is unknown: {error}", path.display());
+                let path = self.host.folder(attempt);
+                tracing::error!("{}: there is no usable record of its job: {error}", path.display());
+                None
             }
         }
-        None
     }
 
-    /// Supervises an attempt without a usable record, if it runs or may run. With a grace period it is ended if it is found. Until
-    /// its end nobody else gets its processors.
-    fn adopt(&self, attempt: Attempt, ending: Option<Span>) -> Option<Adoption> {
+    /// Supervises an attempt without a usable record. With a grace period it is ended if its shim was found. Until its end nobody
+    /// else gets its processors.
+    fn adopt(&self, attempt: Attempt, shim: Option<H::Shim>, ending: Option<Span>) -> Adoption {
         let path = self.host.folder(attempt);
         let spec = self.host.spec(attempt);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
-        let window = match self.host.find(attempt, REPLY_TIMEOUT) {
-            Ok(Found::Alive(mut shim)) => {
-                let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-                self.supervisor.supervise(attempt, Begin::Adopted(shim, ending));
-                window
-            }
-            Err(error @ FindFailure::Final(_)) => {
-                tracing::error!("{}: {error}", path.display());
-                return None;
-            }
-            Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
-                self.supervisor.supervise(attempt, Begin::Find);
-                of_spec
-            }
-            Ok(_) => return None,
+        let window = if let Some(mut shim) = shim {
+            let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
+            self.supervisor.supervise(attempt, Begin::Adopted(shim, ending));
+            window
+        } else {
+            self.supervisor.supervise(attempt, Begin::Find);
+            of_spec
         };
         if window.is_none() {
             tracing::error!("{}: it runs on processors that are unknown", path.display());
@@ -125,7 +119,7 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
         let treatment =
             if ending.is_some() { "it is ended; until then it holds" } else { "it is adopted, with" };
         tracing::warn!("{}: it runs without a record of its job; {treatment} cpus {cpus:?}", path.display());
-        Some(adoption(attempt, spec.as_ref(), Adoption { cpus, end, ..Adoption::default() }))
+        adoption(attempt, spec.as_ref(), Adoption { cpus, end, ..Adoption::default() })
     }
 }
 

@@ -37,8 +37,6 @@ pub enum Task {
     Kill,
     /// Set the record of the attempt aside and remove its folder.
     Retire,
-    /// Remove the folder of an unknown attempt.
-    Remove,
 }
 
 /// The result of a task. `T` is the handle of a shim.
@@ -92,10 +90,6 @@ pub fn run_task<H: Host>(host: &H, attempt: Attempt, task: Task) -> Option<TaskR
         Task::Retire => {
             host.pass(CrashPoint::BeforeForget);
             host.retire(attempt);
-            None
-        }
-        Task::Remove => {
-            host.remove(attempt);
             None
         }
     }

@@ -16,7 +16,7 @@ mod usage;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_api::model::{JobRef, JobSignal, job_refs};
-use miserly_api::submit::{job_signal, length_of_time, processors};
+use miserly_api::submit::{count, job_signal, length_of_time};
 
 pub(crate) use self::hook::{HOOK_EVENTS, HookArgs};
 pub(crate) use self::modify::ModifyArgs;
@@ -179,7 +179,7 @@ pub(crate) struct SignalArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ResizeArgs {
     /// The processors that the jobs want: at most those of their submission
-    #[arg(value_name = "CPUS", value_parser = processors)]
+    #[arg(value_name = "CPUS", value_parser = count)]
     pub(crate) cpus: u64,
 
     #[command(flatten)]

@@ -56,7 +56,7 @@ pub struct Submission {
     pub cpus: u64,
     /// The least processors of a resizable job, whose processors may change while it runs. `cpus` are the most.
     #[cfg_attr(feature = "options", arg(
-        long, num_args = 0, default_missing_value = "1", value_parser = submit::processors,
+        long, num_args = 0, default_missing_value = "1", value_parser = submit::count,
         help = "Lets the scheduler change the processors of the running job, between those of --cpus 2-8, or from 1 on. The \
                 job finds them in the file MISERLY_CPUS_FILE"
     ))]

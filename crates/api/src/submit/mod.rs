@@ -35,4 +35,4 @@ pub use signal::{early_signal, job_signal, resize_signal};
 #[cfg(feature = "options")]
 pub use slurm::hint;
 #[cfg(feature = "options")]
-pub use submit_options::{Cpus, Export, SubmitOptions, processors, when};
+pub use submit_options::{Cpus, Export, SubmitOptions, count, when};

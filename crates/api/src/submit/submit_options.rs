@@ -126,16 +126,11 @@ impl SubmitOptions {
     }
 }
 
-/// Parses a number of processors.
+/// Parses a number above 0.
 ///
 /// # Errors
 /// Any other text.
-pub fn processors(text: &str) -> Result<u64, String> {
-    count(text)
-}
-
-/// Parses a number above 0.
-pub(super) fn count(text: &str) -> Result<u64, String> {
+pub fn count(text: &str) -> Result<u64, String> {
     let count = text.parse().ok().filter(|count| *count > 0);
     count.ok_or_else(|| format!("{text:?} is no number above 0"))
 }

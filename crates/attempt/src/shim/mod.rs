@@ -29,5 +29,5 @@ mod pending_end;
 pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
 pub use main_process::{Permission, SetupFailure, SetupMessage};
 pub use stop::STOP_TIMEOUT;
-pub use supervisor::Supervisor;
+pub use supervisor::{CRITICAL_NICE, Supervisor};
 pub use timeline::BEGIN_DELAY;

@@ -27,8 +27,8 @@ use crate::time::BootTime;
 const LATE_PERMISSION: Duration = Duration::from_millis(100);
 /// Nice value of the autogroup of an opportunistic job.
 const OPPORTUNISTIC_NICE: i32 = 19;
-/// Nice value of the autogroup of a job with a priority in its window.
-const CRITICAL_NICE: i32 = -20;
+/// Nice value of the processes and the autogroups of a job with a priority in its window: the one with the highest weight.
+pub const CRITICAL_NICE: i32 = -20;
 /// Retry interval for the weight of a session and for scans of processes.
 ///
 /// The kernel limits how often a weight may change. Scans cover processes whose exit is not

@@ -24,14 +24,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let message = format!("job {job} has {least} to {most} processors, as it was submitted");
             return Err(Problem::with_field("cpus", message).into());
         }
-        let mut record = record.clone();
-        record.wanted = Some(cpus).filter(|cpus| *cpus < most);
-        let sizes = record.sizes();
-        if let Some(kept) = self.jobs.get_mut(job) {
-            kept.wanted = record.wanted;
-            self.batch.touch(job);
-        }
-        if let Some(handle) = self.jobs.handle(job) {
+        let sizes = self.jobs.get_mut(job).map(|record| {
+            record.wanted = Some(cpus).filter(|cpus| *cpus < most);
+            record.sizes()
+        });
+        self.batch.touch(job);
+        if let Some((handle, sizes)) = self.jobs.handle(job).zip(sizes) {
             let amended = vec![Amendment { job: handle, change: Change::Sizes(sizes) }];
             self.play(now, at, Round { amended, ..Round::default() })?;
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use miserly_attempt::shim::{Recipients, StopScan, ThreadClass};
+use miserly_attempt::shim::{CRITICAL_NICE, Recipients, StopScan, ThreadClass};
 use miserly_cgroup::Capability;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, setpriority_process};
@@ -20,9 +20,6 @@ use crate::sys;
 
 /// A number that no process has.
 const NO_PROCESS: u32 = u32::MAX;
-
-/// The nice value with the highest weight.
-const HIGHEST_NICE: i32 = -20;
 
 /// Limit of scans for a job that creates threads faster than they can be moved.
 const MAX_SCANS: u32 = 100;
@@ -168,7 +165,7 @@ impl JobProcesses {
             for process in self.living()? {
                 if class.is_some_and(|class| class != ThreadClass::Normal) && sessions.insert(process.session)
                 {
-                    set_session_nice(process.pid, HIGHEST_NICE);
+                    set_session_nice(process.pid, CRITICAL_NICE);
                 }
                 for thread in procfs::threads(process.pid)? {
                     if placed.insert((thread.pid, thread.start_time)) {
@@ -201,7 +198,7 @@ pub(crate) fn set_class(thread: Option<Pid>, class: ThreadClass) {
     let _ = sys::set_idle(thread, false);
     if class != ThreadClass::Normal {
         // The status of the daemon says whether it is permitted.
-        let _ = setpriority_process(thread, HIGHEST_NICE);
+        let _ = setpriority_process(thread, CRITICAL_NICE);
     }
 }
 
