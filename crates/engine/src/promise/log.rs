@@ -229,8 +229,13 @@ impl PromiseLog {
     }
 
     /// Records that the job is submitted again. The cause is that of its next promise.
+    ///
+    /// An open promise is at risk until the job has a plan again.
     pub fn renew(&mut self, cause: PromiseChangeReason) {
         mark_cause(cause);
+        if let Some(open) = &mut self.open {
+            open.plan_at(Time::MAX, cause);
+        }
         // A loss is not forgotten because the job is then held, too.
         if self.renewed != Some(PromiseChangeReason::Lost) {
             self.renewed = Some(cause);
@@ -309,7 +314,8 @@ impl PromiseLog {
         }
         let earlier = || self.entries.first().filter(|_| self.judged.is_empty());
         let promised = self.present().or_else(|| earlier().map(|first| first.start))?;
-        let last = self.entries.last().map(|last| last.start).filter(|at| *at < Time::MAX);
+        let planned = self.entries.last().filter(|_| self.renewed.is_none()).map(|last| last.start);
+        let last = planned.filter(|at| *at < Time::MAX);
         let change = |(nth, entry): (usize, &RecordedPromise)| PromiseChange {
             at: entry.at,
             start: Some(entry.start).filter(|at| *at < Time::MAX).map(|at| window(at).start),
@@ -550,6 +556,19 @@ mod tests {
         let late = Verdict::Late { by: Span::from_ticks(48), cause: PromiseChangeReason::Operator };
         assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(late));
         check(&book, [1, 0, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_promise_without_a_plan_is_at_risk() {
+        let (mut log, mut book) = given(10);
+        log.renew(PromiseChangeReason::Lost);
+        let view = log.view(true, |start| Window { start: wall(start.ticks()), end: wall(start.ticks()) });
+        let view = view.unwrap();
+        assert_eq!(view.now, None, "that of its former plan");
+        assert_eq!(view.at_risk, Some(AtRisk { by: None, why: PromiseChangeReason::Lost }));
+        log.give(&mut book, wall(1), at(11), SLACK);
+        assert!(!log.is_at_risk());
+        check(&book, [1, 0, 0, 0, 0, 1]);
     }
 
     #[test]
