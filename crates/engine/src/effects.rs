@@ -129,17 +129,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Allocates the processors of a running job again. Returns its attempt and the processors, if they changed.
+    ///
+    /// If none is left it keeps those that it has. The kernel has moved it, or others use them, too.
     pub(crate) fn reallocate_cpus(&mut self, number: i64) -> Option<(Attempt, Vec<u32>)> {
-        self.cpus.give(&self.jobs.run(number)?.cpus);
+        let before = self.jobs.run(number)?.cpus.clone();
+        self.cpus.give(&before);
         let cpus = self.allocate_cpus(number);
-        let run = self.jobs.run_mut(number)?;
-        if run.cpus == cpus {
+        if cpus.is_empty() {
+            mark!("a job has no processor left");
+            self.cpus.take_these(&before);
             return None;
         }
+        let run = self.jobs.run_mut(number).filter(|_| cpus != before)?;
         run.cpus.clone_from(&cpus);
         self.batch.touch(number);
-        // If none is left, the kernel has moved the job already.
-        (!cpus.is_empty()).then_some((Attempt { job: number, nth: run.nth }, cpus))
+        Some((Attempt { job: number, nth: run.nth }, cpus))
     }
 
     /// Returns the number of processors that a running job has in its ledger.

@@ -1,6 +1,7 @@
 //! The rules that hold at every step, seen from outside: by users, by the disk and by the processes of the machine.
 
 mod capacity;
+pub(crate) mod shims;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use miserly_engine::{
     JournalError, MemoryJournal, Snapshot,
 };
 
+use crate::checks::shims::Differences;
 use crate::journals::WorldJournal;
 use crate::site::NoLauncher;
 use crate::step::{Habit, Request, SECOND, Wish};
@@ -88,6 +90,7 @@ pub(crate) struct Watch {
     was_checked: bool,
     /// The rows of finished jobs, each with its view.
     finished: BTreeMap<i64, (String, Rc<JobView>)>,
+    differences: Differences,
 }
 
 /// The finished jobs of a journal, without those whose rows are known.
@@ -253,6 +256,7 @@ impl World {
         self.check_capacity(&status)?;
         self.check_gpus()?;
         self.check_turns()?;
+        self.check_shims(&views, &status)?;
         self.check_limits(&snapshot)?;
         if self.wide {
             self.check_reservations(&snapshot, &views, &status)?;

@@ -188,7 +188,8 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let mut maker =
         Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, awaited: 0, full: false };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
-    Script { machine, stored: wide && seed % STORED == 1, wide, steps }
+    let groups = draw(9, seed.cast_signed(), 0) % 4 == 0;
+    Script { machine, stored: wide && seed % STORED == 1, groups, wide, steps }
 }
 
 fn machine(draws: &mut Draws) -> MachineSetup {

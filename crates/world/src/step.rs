@@ -326,6 +326,9 @@ pub struct Script {
     /// Whether the journal is the store of the daemon, in a folder.
     #[serde(default)]
     pub stored: bool,
+    /// Whether each attempt has a control group.
+    #[serde(default)]
+    pub groups: bool,
     /// Whether the rules hold, too, that are not complete yet: of replays and of reservations.
     #[serde(default)]
     pub wide: bool,
@@ -340,8 +343,9 @@ impl Script {
         let steps = self.steps.iter().map(|step| json(serde_json::to_string(step))).collect::<Vec<_>>();
         let machine = json(serde_json::to_string(&self.machine));
         let stored = if self.stored { "\"stored\":true,\n" } else { "" };
+        let groups = if self.groups { "\"groups\":true,\n" } else { "" };
         let wide = if self.wide { "\"wide\":true,\n" } else { "" };
-        format!("{{\"machine\":{machine},\n{stored}{wide}\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
+        format!("{{\"machine\":{machine},\n{stored}{groups}{wide}\"steps\":[\n{}\n]}}\n", steps.join(",\n"))
     }
 }
 
@@ -474,7 +478,9 @@ impl fmt::Display for MachineSetup {
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "machine: {}{}", self.machine, if self.stored { ", with a store" } else { "" })?;
+        let store = if self.stored { ", with a store" } else { "" };
+        let groups = if self.groups { ", with control groups" } else { "" };
+        writeln!(f, "machine: {}{store}{groups}", self.machine)?;
         for (number, step) in self.steps.iter().enumerate() {
             writeln!(f, "{:4}. {step}", number + 1)?;
         }

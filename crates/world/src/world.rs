@@ -169,7 +169,7 @@ impl World {
             places: Places::new(),
             began: 0,
             unknown: UnknownAttempts::Adopt,
-            machine: Machine::new(effects.clone()),
+            machine: Machine::new(effects.clone(), script.groups),
             clock: None,
             effects,
             daemon: None,

@@ -225,7 +225,12 @@ impl CpuAllocator {
 
     /// Returns whether any of the processors is offline.
     pub(crate) fn lacks_any(&self, cpus: &[u32]) -> bool {
-        cpus.iter().any(|cpu| !self.is_online(*cpu))
+        self.online_of(cpus) < cpus.len() as u64
+    }
+
+    /// Returns how many of the processors are online.
+    pub(crate) fn online_of(&self, cpus: &[u32]) -> u64 {
+        cpus.iter().filter(|cpu| self.is_online(**cpu)).count() as u64
     }
 
     /// Frees the processors of a job.

@@ -111,7 +111,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             if let (Some((attempt, cpus)), Some(end)) = (self.reallocate_cpus(number), end) {
                 self.batch.act(attempt, Action::BeginWindow { cpus, end });
             }
-            let left = self.jobs.run(number).map_or(0, |run| run.cpus.len() as u64);
+            let left = self.jobs.run(number).map_or(0, |run| self.cpus.online_of(&run.cpus));
             if let Some(attempt) = attempt.filter(|_| left < requested) {
                 self.record_loss(
                     attempt,

@@ -57,7 +57,10 @@ impl Machine {
         for place in self.places_of(jobs) {
             let mut main = place.main.borrow_mut();
             let Some(main) = main.as_mut().filter(|main| main.lives()) else { continue };
+            place.is_of_user.set(true);
             match signal {
+                // A frozen process receives it when it thaws.
+                MainSignal::Continue | MainSignal::Stop if place.is_frozen.get() => {}
                 MainSignal::Stop => main.signal(Signal::Stop, now),
                 MainSignal::Continue => main.signal(Signal::Continue, now),
                 MainSignal::Terminate => main.signal(Signal::Terminate, now),

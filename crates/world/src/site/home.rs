@@ -10,10 +10,12 @@ use std::time::Duration;
 use miserly_attempt::files::{SPEC, STARTED};
 use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
-    AttemptEnd, AttemptSpec, BootId, BootTime, CommandError, ConnectedShim, CriticalPriority, DaemonHost,
-    Files, FoundAttempt, Identity, KillResult, LaunchError, OutputFile, ProgramKind, QueuePrograms,
-    RecordError, ReplyMessage, ResourceLimits, ShimCommand, StartRecord, StoredInstant, find, launch,
+    AttemptEnd, AttemptSpec, BootId, BootTime, CgroupSpec, CommandError, ConnectedShim, CriticalPriority,
+    DaemonHost, Files, FoundAttempt, Identity, KillResult, LaunchError, OutputFile, ProgramKind,
+    QueuePrograms, RecordError, ReplyMessage, ResourceLimits, ShimCommand, StartRecord, StoredInstant, find,
+    launch,
 };
+use miserly_cgroup::Capability;
 use miserly_core::draw;
 use miserly_engine::{Attempt, Usage};
 use miserly_executor::{AttemptId, FindFailure, LaunchChecks, LaunchFailure, LaunchRequest};
@@ -110,7 +112,7 @@ impl Host for Home {
         let habit = self.machine.habit(attempt, tag);
         let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
         let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
-        let spec = spec(request.clone(), programs);
+        let spec = AttemptSpec { cgroup: self.machine.cgroup(), ..spec(request.clone(), programs) };
         let shim = self.checked(&request, || Ok(launch(&mut task, &spec)?))?;
         Ok(self.shim(attempt, shim))
     }
@@ -175,13 +177,29 @@ impl Host for Home {
     fn count_failure(&self, _kind: ProgramKind) {}
 }
 
-/// Returns the specification of an attempt.
+impl Machine {
+    /// Returns the control group of an attempt, if attempts have one.
+    fn cgroup(&self) -> Option<CgroupSpec> {
+        self.has_groups.get().then(|| CgroupSpec {
+            tree: "/groups".into(),
+            shims: None,
+            can: vec![Capability::Freeze, Capability::Kill, Capability::Cpus, Capability::Idle],
+            memory: None,
+            pids: None,
+            early_on_all: false,
+            raises: false,
+            strict: false,
+        })
+    }
+}
+
 /// Returns the variable by which a later daemon finds the GPUs of an attempt.
 fn gpu_variable(gpus: &[u32]) -> (OsString, OsString) {
     let indexes = gpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     ("MISERLY_GPUS".into(), indexes.into())
 }
 
+/// Returns the specification of an attempt without a control group.
 fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> AttemptSpec {
     AttemptSpec {
         job: request.attempt.job.unsigned_abs(),

@@ -44,7 +44,7 @@ use miserly_marks::mark;
 pub(crate) use self::home::Home;
 pub(crate) use self::later::Beside;
 pub(crate) use self::launcher::{NoLauncher, Processes, Shims};
-pub(crate) use self::windows::Window;
+pub(crate) use self::windows::{Placed, Window};
 
 use self::disk::Folder;
 use self::later::Later;
@@ -78,6 +78,8 @@ pub(crate) struct Machine {
     wall: Cell<i64>,
     full: Cell<bool>,
     shuts_down: Cell<bool>,
+    /// Whether attempts have control groups.
+    has_groups: Cell<bool>,
     last_pid: Cell<u32>,
     places: RefCell<BTreeMap<Attempt, Rc<Place>>>,
     /// The records that were set aside. They are never removed.
@@ -116,6 +118,12 @@ struct Place {
     listener: RefCell<Option<VecDeque<End>>>,
     main: RefCell<Option<Main>>,
     has_child_event: Cell<bool>,
+    has_group_event: Cell<bool>,
+    is_frozen: Cell<bool>,
+    /// Whether its user has sent it signals: only the user knows then whether it is stopped.
+    is_of_user: Cell<bool>,
+    /// Whether the kernel has refused limits of its control group.
+    was_refused: Cell<bool>,
     /// Whether its shim has been told that the machine shuts down.
     shuts_down: Cell<bool>,
     /// The process that runs the prolog or the epilog.
@@ -190,8 +198,8 @@ impl Clocks for MachineClocks {
 
 impl Machine {
     /// Returns a machine that has just booted.
-    pub(crate) fn new(effects: Effects) -> Rc<Machine> {
-        let machine = Machine { effects, ..Machine::default() };
+    pub(crate) fn new(effects: Effects, has_groups: bool) -> Rc<Machine> {
+        let machine = Machine { effects, has_groups: Cell::new(has_groups), ..Machine::default() };
         machine.boot_at.set(-SECOND);
         Rc::new(machine)
     }

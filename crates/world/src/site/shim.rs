@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor, ThreadClass};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
-use miserly_cgroup::{CgroupError, Limits, Usage};
+use miserly_cgroup::{CgroupError, Limits, Processors, Usage};
+use miserly_core::draw;
+use miserly_engine::Attempt;
 use miserly_marks::mark;
 
 use super::disk::{Lock, OpenFolder, User};
@@ -18,6 +20,9 @@ use super::processes::Main;
 use super::wire::End;
 use super::{Machine, Place, ticks};
 use crate::effects::{Killed, panic_text};
+
+/// Of how many attempts with a control group the kernel refuses the limits of one once.
+const ONE_REFUSED: u64 = 8;
 
 impl Machine {
     /// Begins a shim. It may be killed.
@@ -92,6 +97,7 @@ impl Place {
         let shim = self.shim.borrow();
         let shim = shim.as_ref().filter(|_| !self.is_shim_stopped.get())?;
         let has_event = self.has_child_event.get()
+            || self.has_group_event.get()
             || self.shuts_down.get()
             || self.listener.borrow().as_ref().is_some_and(|waiting| !waiting.is_empty())
             || shim.connections().any(|connection| connection.inbox().is_ready());
@@ -105,7 +111,31 @@ pub(super) struct ShimHost {
     place: Rc<Place>,
 }
 
+/// Returns the folder of the control group of an attempt.
+fn group_path(attempt: Attempt) -> PathBuf {
+    PathBuf::from(format!("/groups/{}.{}", attempt.job, attempt.nth))
+}
+
 impl ShimHost {
+    /// Moves the job to processors, and, if it is in its window, out of the idle class.
+    fn move_to(&self, cpus: &[u32], in_window: bool) {
+        let moves = *self.place.cpus.borrow() != cpus || (in_window && self.place.is_idle.get());
+        if moves {
+            self.place.placed_at.set(self.machine.now());
+        }
+        self.place.cpus.replace(cpus.to_owned());
+        if in_window {
+            self.place.is_idle.set(false);
+        }
+    }
+
+    /// Returns whether the kernel refuses to limit the group this time: once for some attempts whose command has begun.
+    fn refuses_limits(&self) -> bool {
+        let Attempt { job, nth } = self.place.attempt;
+        let may = draw(8, job, nth.into()) % ONE_REFUSED == 0 && self.with_main(|main| main.is_command());
+        may && !self.place.was_refused.replace(true)
+    }
+
     fn with_main<T: Default>(&self, then: impl FnOnce(&mut Main) -> T) -> T {
         self.place.main.borrow_mut().as_mut().map(then).unwrap_or_default()
     }
@@ -198,7 +228,7 @@ impl Host for ShimHost {
 
     fn take_events(&mut self) -> Events {
         let (child, shutdown) = (self.place.has_child_event.take(), self.place.shuts_down.take());
-        Events { child, shutdown, ..Events::default() }
+        Events { child, shutdown, cgroup: self.place.has_group_event.take() }
     }
 
     fn reap(&mut self) -> io::Result<Reaped> {
@@ -244,9 +274,12 @@ impl Host for ShimHost {
     fn stop(&mut self, _sent: &mut BTreeSet<(u32, u64)>) -> io::Result<StopScan> {
         self.place.effect();
         let now = self.machine.now();
+        let is_frozen = self.machine.has_groups.get();
         let ran = self.with_main(|main| {
             let ran = !main.running().is_empty();
-            main.signal_all(Signal::Stop, now);
+            if !is_frozen {
+                main.signal_all(Signal::Stop, now);
+            }
             ran
         });
         Ok(StopScan { stopped: !ran, in_one_group: true })
@@ -262,13 +295,9 @@ impl Host for ShimHost {
 
     fn place(&mut self, cpus: &[u32], class: Option<ThreadClass>) -> io::Result<()> {
         self.place.effect();
-        let moves = *self.place.cpus.borrow() != cpus || (class.is_some() && self.place.is_idle.get());
-        if moves {
-            self.place.placed_at.set(self.machine.now());
-        }
-        self.place.cpus.replace(cpus.to_owned());
-        if class.is_some() {
-            self.place.is_idle.set(false);
+        // The group has moved them.
+        if !self.machine.has_groups.get() {
+            self.move_to(cpus, class.is_some());
         }
         Ok(())
     }
@@ -298,20 +327,39 @@ impl Host for ShimHost {
     }
 
     fn cgroup(&self) -> Option<PathBuf> {
-        None
+        self.machine.has_groups.get().then(|| group_path(self.place.attempt))
     }
 
-    fn limit(&mut self, _limits: &Limits) -> Vec<CgroupError> {
+    fn limit(&mut self, limits: &Limits) -> Vec<CgroupError> {
+        self.place.effect();
+        if self.refuses_limits() {
+            mark!("the kernel refuses a limit");
+            let path = group_path(self.place.attempt).join("cpuset.cpus");
+            return vec![CgroupError::Io { path, error: io::ErrorKind::InvalidInput.into() }];
+        }
+        self.log(&format_args!("its group has {:?}, idle: {:?}", limits.cpus, limits.idle));
+        if let Some(Processors::Shared(cpus) | Processors::Exclusive(cpus)) = &limits.cpus {
+            self.move_to(cpus, limits.idle == Some(false));
+        }
+        if let Some(idle) = limits.idle {
+            self.place.is_idle.set(idle);
+        }
         vec![]
     }
 
     fn set_weight(&mut self, _raised: bool) {}
 
-    fn freeze(&mut self, _on: bool) -> io::Result<()> {
+    fn freeze(&mut self, on: bool) -> io::Result<()> {
+        self.place.effect();
+        mark!("a group is frozen or thawed");
+        let now = self.machine.now();
+        self.with_main(|main| main.signal_all(if on { Signal::Stop } else { Signal::Continue }, now));
+        self.place.is_frozen.set(on);
+        self.place.has_group_event.set(true);
         Ok(())
     }
 
     fn usage(&self) -> Option<Usage> {
-        None
+        self.machine.has_groups.get().then(Usage::default)
     }
 }

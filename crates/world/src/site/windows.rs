@@ -1,5 +1,7 @@
 //! What the attempts of a machine use, seen from outside.
 
+use std::collections::BTreeSet;
+
 use miserly_engine::Attempt;
 
 use super::Machine;
@@ -19,7 +21,34 @@ pub(crate) struct Window {
     pub(crate) is_ending: bool,
 }
 
+/// The command of an attempt whose shim lives and obeys.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    /// The processors on which it may run.
+    pub(crate) cpus: BTreeSet<u32>,
+    /// Whether it is in the idle class.
+    pub(crate) is_idle: bool,
+    /// Whether it is stopped, unless its user has sent it signals.
+    pub(crate) is_stopped: Option<bool>,
+    /// Whether it takes turns with others.
+    pub(crate) takes_turns: bool,
+}
+
 impl Machine {
+    /// Returns where the command of an attempt runs, if it does, nobody has asked it to end, and its shim obeys.
+    pub(crate) fn placed(&self, attempt: Attempt) -> Option<Placed> {
+        let place = self.place(attempt)?;
+        let obeys = place.shim_pid.get().is_some() && !place.is_shim_stopped.get();
+        let main = place.main.borrow();
+        let main = main.as_ref().filter(|main| obeys && main.is_command() && !main.is_ending())?;
+        Some(Placed {
+            cpus: place.cpus.borrow().iter().copied().collect(),
+            is_idle: place.is_idle.get(),
+            is_stopped: (!place.is_of_user.get()).then(|| !main.is_running()),
+            takes_turns: place.takes_turns.get(),
+        })
+    }
+
     /// Returns the attempts that run in their windows, with their processors.
     pub(crate) fn windows(&self) -> Vec<Window> {
         let places = self.places.borrow();
