@@ -87,6 +87,24 @@ fn version_23_11_with_local_times_arrays_and_heterogeneous_jobs() {
     assert_eq!(log.report.unused, ["JobID", "JobName"]);
 }
 
+/// Two jobs with offsets, the second one over the end of summer time.
+#[test]
+fn times_with_offsets_need_no_zone() {
+    let text = "JobIDRaw|Submit|Start|End|AllocCPUS|State|Timelimit\n\
+        1|2025-09-07T22:16:06+0200|2025-09-07T22:20:06+0200|2025-09-07T23:20:06+0200|4|COMPLETED|02:00:00\n\
+        2|2025-10-26T02:30:00+0200|2025-10-26T02:10:00+0100|2025-10-26T03:20:06+0100|4|COMPLETED|02:00:00\n\
+        3|2025-10-26T00:30:00Z|2025-10-26T01:10:00Z|2025-10-26T02:20:06Z|4|COMPLETED|02:00:00";
+    let jobs = [
+        "1 0 240 3600 4 -1 -1 4 7200 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "2 4162434 2400 4206 4 -1 -1 4 7200 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        "3 4162434 2400 4206 4 -1 -1 4 7200 -1 1 -1 -1 -1 -1 -1 -1 -1",
+    ];
+    file(text, None, &jobs, &[]);
+    file(text, Some("Europe/Oslo"), &jobs, &[]);
+    let log = import(text, &SlurmOptions::default()).unwrap();
+    assert!(log.comments.contains(&"; UnixStartTime: 1757276166".to_owned()), "{:?}", log.comments);
+}
+
 #[test]
 fn version_24_05_with_steps_suspension_and_gpus() {
     file(

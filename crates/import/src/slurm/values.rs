@@ -1,5 +1,6 @@
 //! Parsing of Slurm's values: instants, spans, memory.
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use miserly_core::Span;
@@ -21,7 +22,7 @@ pub(super) struct Instant {
 /// The written form of an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeForm {
-    /// Seconds of the Unix epoch.
+    /// Seconds of the Unix epoch, or a time with its offset from UTC.
     Epoch,
     /// A local time.
     Local,
@@ -31,14 +32,25 @@ pub(super) enum TimeForm {
 
 /// Parses an instant.
 ///
-/// Digits are seconds, as printed with `SLURM_TIME_FORMAT=%s`. `2024-03-01T12:00:00` is a local
-/// time in `zone`. Of a local time that occurs twice, the first applies.
+/// Digits are seconds, as printed with `SLURM_TIME_FORMAT=%s`. `2024-03-01T12:00:00+0100` and
+/// `2024-03-01T11:00:00Z` have their offset. Without one the time is local in `zone`. Of a local time that occurs twice,
+/// the first applies.
 pub(super) fn instant(text: &str, zone: &TimeZone) -> Option<Instant> {
     let (seconds, form) = match digits(text) {
         Some(seconds) => (seconds, TimeForm::Epoch),
-        None => local_instant(text.parse().ok()?, zone)?,
+        None if is_local(text) => local_instant(text.parse().ok()?, zone)?,
+        None => (text.parse::<Timestamp>().ok()?.as_second(), TimeForm::Epoch),
     };
     within(seconds).map(|seconds| Instant { seconds, form })
+}
+
+/// Returns whether a text has a date and a time of day, and nothing behind them.
+///
+/// The parser of local times drops an offset.
+fn is_local(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'T' | b' ' | b'.');
+    let time = text.split_once(['T', ' ']).map(|(_, time)| time);
+    text.bytes().all(is_part) && time.is_some_and(|time| !time.contains('-'))
 }
 
 fn local_instant(local: DateTime, zone: &TimeZone) -> Option<(i64, TimeForm)> {
@@ -127,7 +139,20 @@ mod tests {
         check("2024-10-27T01:59:59", Some((1_729_987_199, TimeForm::Local)));
         check("2024-10-27T02:30:00", Some((1_729_989_000, TimeForm::RepeatedLocal)));
         check("2024-10-27T03:00:00", Some((1_729_994_400, TimeForm::Local)));
-        for bad in ["-5", "1e9", "noon", "2024-13-01T00:00:00", "99999999999", "1960-01-01T00:00:00"] {
+        check("2024-03-01T12:00:00+0100", Some((1_709_290_800, TimeForm::Epoch)));
+        check("2024-03-01T06:00:00-05:00", Some((1_709_290_800, TimeForm::Epoch)));
+        check("2024-03-01T11:00:00Z", Some((1_709_290_800, TimeForm::Epoch)));
+        for bad in [
+            "-5",
+            "1e9",
+            "noon",
+            "2024-03-01",
+            "2024-13-01T00:00:00",
+            "2024-03-01T12:00:00 CET",
+            "2024-03-01T12:00:00-9900",
+            "99999999999",
+            "1960-01-01T00:00:00",
+        ] {
             check(bad, None);
         }
     }
