@@ -56,6 +56,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, short, value_name = "POLICY")]
     pub(crate) policy: Vec<PolicySpec>,
 
+    /// The policy with which the verdict compares the best one [default: the first policy; easy of the representative set]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) against: Option<PolicySpec>,
+
     #[command(flatten)]
     pub(crate) run: RunArgs,
 
@@ -66,7 +70,7 @@ pub(crate) struct CompareArgs {
     pub(crate) report: ReportFileArgs,
 
     /// Adds measures for each group of jobs; repeatable. Ranges have upper bounds of your own, such as procs:1,8,64,
-    /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md)
+    /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md). The verdict shows who pays by the first
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<Grouping>,
 

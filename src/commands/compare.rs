@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
-use miserly_report::{compare_tables, verdict};
+use miserly_report::{Compared, best_run, compare_tables, needs_whole_runtimes};
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
 use miserly_sim::Grouping;
 use miserly_workload::generate::{Feitelson96, Model};
-use miserly_workload::{Estimates, Trace};
+use miserly_workload::{Estimates, Overrun, Trace};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -36,8 +36,11 @@ const DEFAULT_POLICIES: [&str; 6] = [
 /// The error of the estimates of the embedded workload. Backfilling depends on it.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
 
-/// The groups that the verdict reads.
+/// The groups by which the verdict shows who pays, without --by.
 const VERDICT_GROUPS: [Grouping; 1] = [Grouping::Category];
+
+/// The policy of the default set with which the verdict compares the best one.
+const DEFAULT_AGAINST: &str = "easy";
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -55,7 +58,7 @@ struct CompareDoc<'a> {
 #[derive(Serialize)]
 struct VerdictDoc<'a> {
     trace: &'a str,
-    text: String,
+    text: &'a str,
 }
 
 /// The schedules of one log: the recorded one, if there is one, and one for each policy.
@@ -65,6 +68,7 @@ struct Schedules {
     runs: Vec<RunDoc>,
     /// The recordings of the runs, for the charts of a page.
     recordings: Vec<Recording>,
+    verdict: Option<String>,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
@@ -74,17 +78,21 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     }
     let policies = policies_or_default(&args.policy)?;
     let difference = pair(&args.difference, &policies)?;
+    let against = against(args, &policies)?;
     let setups = setups(args)?;
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
     let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
     let warned = warn(schedules.iter().filter_map(|schedules| schedules.runs.first()));
+    let groups = args.by.first().unwrap_or(&VERDICT_GROUPS[0]).to_string();
+    for (setup, schedules) in setups.iter().zip(&mut schedules) {
+        schedules.verdict = schedules.verdict(setup, &policies, &against, &groups)?;
+    }
     args.report.write(schedules.iter().map(Schedules::of_page).collect(), &args.by, difference)?;
-    let verdicts: Vec<Option<String>> = schedules.iter().map(Schedules::verdict).collect();
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
         forget(outcome, false, &args.by);
     }
     if args.json {
-        print_json(&CompareDoc::new(&schedules, &verdicts))?;
+        print_json(&CompareDoc::new(&schedules))?;
         return warned;
     }
     warned?;
@@ -92,9 +100,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         schedules.all_mut().for_each(|outcome| setup.name_groups(outcome));
     }
     let style = args.table.style();
-    let tables = schedules.iter().zip(&verdicts).map(|(schedules, verdict)| {
+    let tables = schedules.iter().map(|schedules| {
         let tables = compare_tables(&schedules.all(), style);
-        let verdict = verdict.as_ref().map(|verdict| style.paragraph(&format!("verdict: {verdict}")));
+        let verdict =
+            schedules.verdict.as_ref().map(|verdict| style.paragraph(&format!("verdict: {verdict}")));
         tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
     });
     print(&tables.collect::<Vec<_>>().join("\n"))
@@ -110,6 +119,15 @@ fn pair(chosen: &[PolicySpec], policies: &[PolicySpec]) -> anyhow::Result<Option
         ensure!(compared, "--difference: policy {name} is not compared; add it with --policy");
     }
     Ok(Some([a, b]))
+}
+
+/// Returns the policy with which the verdict compares the best one.
+fn against(args: &CompareArgs, policies: &[PolicySpec]) -> anyhow::Result<String> {
+    let Some(against) = &args.against else {
+        return Ok(args.policy.first().map_or_else(|| DEFAULT_AGAINST.to_owned(), PolicySpec::to_string));
+    };
+    ensure!(policies.contains(against), "--against: policy {against} is not compared; add it with --policy");
+    Ok(against.to_string())
 }
 
 /// Runs every policy on every log, on all cores.
@@ -152,7 +170,11 @@ fn schedules(
 
 impl Schedules {
     fn of_page(&self) -> LogRuns<'_> {
-        LogRuns { recorded: self.recorded.as_ref(), runs: self.runs.iter().zip(&self.recordings).collect() }
+        LogRuns {
+            recorded: self.recorded.as_ref(),
+            verdict: self.verdict.clone(),
+            runs: self.runs.iter().zip(&self.recordings).collect(),
+        }
     }
 
     /// Returns all schedules, the recorded one first.
@@ -164,24 +186,47 @@ impl Schedules {
         self.recorded.iter_mut().chain(&mut self.runs)
     }
 
-    fn verdict(&self) -> Option<String> {
-        verdict(self.recorded.as_ref(), &self.runs.iter().collect::<Vec<_>>())
+    /// Returns the verdict. It may need another run of the best policy.
+    fn verdict(
+        &self,
+        setup: &RunSetup,
+        policies: &[PolicySpec],
+        against: &str,
+        groups: &str,
+    ) -> anyhow::Result<Option<String>> {
+        let runs: Vec<&RunDoc> = self.runs.iter().collect();
+        let recorded = self.recorded.as_ref();
+        let best = best_run(&runs).filter(|_| recorded.is_some_and(needs_whole_runtimes));
+        let best = best.and_then(|best| policies.iter().find(|policy| policy.to_string() == best.policy));
+        let whole = best.map(|policy| whole_runtimes(setup, policy)).transpose()?;
+        let compared = Compared { runs: &runs, against, groups, recorded, whole: whole.as_ref() };
+        Ok(compared.verdict())
     }
 }
 
 impl<'a> CompareDoc<'a> {
-    fn new(schedules: &'a [Schedules], verdicts: &[Option<String>]) -> CompareDoc<'a> {
-        let verdict = |(schedules, text): (&'a Schedules, &Option<String>)| {
-            Some(VerdictDoc { trace: &schedules.runs.first()?.trace.name, text: text.clone()? })
+    fn new(schedules: &'a [Schedules]) -> CompareDoc<'a> {
+        let verdict = |schedules: &'a Schedules| {
+            Some(VerdictDoc {
+                trace: &schedules.runs.first()?.trace.name,
+                text: schedules.verdict.as_deref()?,
+            })
         };
         CompareDoc {
             version: env!("CARGO_PKG_VERSION"),
             runs: schedules.iter().flat_map(|schedules| &schedules.runs).collect(),
             recorded: schedules.iter().filter_map(|schedules| schedules.recorded.as_ref()).collect(),
             differences: schedules.iter().flat_map(|schedules| differences(&schedules.all())).collect(),
-            verdicts: schedules.iter().zip(verdicts).filter_map(verdict).collect(),
+            verdicts: schedules.iter().filter_map(verdict).collect(),
         }
     }
+}
+
+/// Runs the log under a policy without a cut at the estimates of jobs.
+pub(crate) fn whole_runtimes(setup: &RunSetup, policy: &PolicySpec) -> anyhow::Result<RunDoc> {
+    let mut options = setup.options().clone();
+    options.jobs.overrun = Overrun::Extend;
+    Ok(setup.with_options(options)?.outcome(policy, false, &mut [])?)
 }
 
 /// Returns these policies, or the default set if there are none.

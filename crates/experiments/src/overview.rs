@@ -2,7 +2,7 @@
 
 use miserly_core::Time;
 use miserly_report::page::{Block, Page, Section};
-use miserly_report::{group_blocks, summary_blocks, verdict};
+use miserly_report::{group_blocks, summary_blocks};
 use miserly_run::RunDoc;
 
 use crate::category::{CATEGORY, distinct};
@@ -32,6 +32,8 @@ pub struct Overview<'a> {
 pub struct LogRuns<'a> {
     /// The recorded schedule, if the log has one.
     pub recorded: Option<&'a RunDoc>,
+    /// The verdict on the runs, if there is one.
+    pub verdict: Option<String>,
     /// The runs, made with details, and their recordings.
     pub runs: Vec<(&'a RunDoc, &'a Recording)>,
 }
@@ -40,9 +42,10 @@ pub struct LogRuns<'a> {
 pub fn overview(overview: &Overview<'_>) -> Page {
     let names = overview.names();
     let (lead, mut sections) = if let [log] = &overview.logs[..] {
-        (log.verdict(), overview.parts(log))
+        (log.verdict.clone(), overview.parts(log))
     } else {
-        let section = |(log, name): (&LogRuns<'_>, &String)| joined(name, log.verdict(), overview.parts(log));
+        let section =
+            |(log, name): (&LogRuns<'_>, &String)| joined(name, log.verdict.clone(), overview.parts(log));
         (None, overview.logs.iter().zip(&names).map(section).collect())
     };
     number_charts(&mut sections);
@@ -174,11 +177,6 @@ impl<'a> LogRuns<'a> {
         let first =
             |policy: &String| self.runs.iter().find(|(outcome, _)| outcome.policy == *policy).copied();
         self.policies().iter().filter_map(first).collect()
-    }
-
-    fn verdict(&self) -> Option<String> {
-        let runs: Vec<&RunDoc> = self.runs.iter().map(|(outcome, _)| *outcome).collect();
-        verdict(self.recorded, &runs)
     }
 
     /// Returns the window of all Gantt charts: the day of the longest queue; the day with the most slots if no job ever

@@ -46,8 +46,8 @@ pub use document::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GroupDoc, GuaranteeRatio,
     GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc,
     NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc,
-    QueueLengthDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc,
-    StepDoc, SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, differences, is_of_schedule,
+    QueueLengthDoc, RecordDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc,
+    SlotsDoc, StepDoc, SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, differences, is_of_schedule,
 };
 pub use error::SetupError;
 pub use log::Log;

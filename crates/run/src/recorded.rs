@@ -1,4 +1,4 @@
-//! The schedule that a log records, measured like a simulated one.
+//! The schedule that a log records, measured like a simulated one: with the recorded waits and runtimes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use miserly_core::{Span, StartReason, Time};
 use miserly_sim::{Finished, Interruptions, Metrics, Observer};
 use miserly_workload::{Job as LoggedJob, LineCounts};
 
-use crate::document::{NO_RECORDED_WAIT, RunDoc};
+use crate::document::{NO_RECORDED_WAIT, RecordDoc, RunDoc};
 use crate::setup::{RunSetup, logged_status};
 
 /// The name of the recorded schedule where a run has its policy.
@@ -17,7 +17,7 @@ impl RunSetup {
     /// Returns the recorded schedule before the first job, unless the options exclude it.
     pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
         let excluded = self.options.jobs.moves_submissions() || self.options.batches.is_some();
-        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics()))
+        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.procs().get().into()))
     }
 
     /// Returns the measures of the waits that a log records, before the first job.
@@ -36,16 +36,75 @@ pub(crate) struct RecordedSchedule {
     /// The starts of the waiting jobs at the last submission.
     starts: BinaryHeap<Reverse<Time>>,
     longest_queue: usize,
+    work: Work,
+    usage: Usage,
+}
+
+/// The recorded work of the jobs, in processor-ticks, and the part that a simulation leaves out.
+#[derive(Default)]
+struct Work {
+    all: u128,
+    cut: u128,
+}
+
+/// The processors that recorded jobs have at the same time.
+#[derive(Default)]
+struct Usage {
+    capacity: i64,
+    /// The starts and ends to come, with the change of the processors.
+    changes: BinaryHeap<Reverse<(Time, i64)>>,
+    procs: i64,
+    most: i64,
+    first: Option<Time>,
+    last: Option<Time>,
+    /// The time with more processors than the machine has.
+    over: Span,
+}
+
+impl Usage {
+    /// Adds a job. No later one starts before `submit`.
+    fn add(&mut self, submit: Time, start: Time, end: Time, procs: i64) {
+        self.pass(submit);
+        self.changes.push(Reverse((start, procs)));
+        self.changes.push(Reverse((end, -procs)));
+    }
+
+    /// Applies the changes before an instant. At one instant jobs end before others start.
+    fn pass(&mut self, before: Time) {
+        while let Some(Reverse((at, change))) = self.changes.peek().copied().filter(|next| next.0.0 < before)
+        {
+            self.changes.pop();
+            if self.procs > self.capacity {
+                self.over += at - self.last.unwrap_or(at);
+            }
+            self.procs += change;
+            self.most = self.most.max(self.procs);
+            self.first.get_or_insert(at);
+            self.last = Some(at);
+        }
+    }
 }
 
 impl RecordedSchedule {
-    fn new(metrics: Metrics) -> RecordedSchedule {
+    fn new(metrics: Metrics, procs: u64) -> RecordedSchedule {
         let starts = BinaryHeap::new();
-        RecordedSchedule { metrics, admitted: 0, without_wait: 0, any_wait: false, starts, longest_queue: 0 }
+        RecordedSchedule {
+            metrics,
+            admitted: 0,
+            without_wait: 0,
+            any_wait: false,
+            starts,
+            longest_queue: 0,
+            work: Work::default(),
+            usage: Usage { capacity: procs.cast_signed(), ..Usage::default() },
+        }
     }
 
     /// Adds the next job in the order of submission.
     pub(crate) fn add(&mut self, job: &LoggedJob) {
+        let procs = job.request.demand.cpus_count().get();
+        self.work.all += work(job.recorded_runtime, procs);
+        self.work.cut += work(job.recorded_runtime - job.runtime.0, procs);
         self.metrics.submitted(job.request.submit, &job.request);
         match job.recorded_wait {
             Some(wait) => self.measure(job, wait),
@@ -60,13 +119,16 @@ impl RecordedSchedule {
             self.any_wait = true;
             self.wait_until(job.request.submit, start);
         }
+        let (runtime, end) = (job.recorded_runtime, start + job.recorded_runtime);
+        let procs = job.request.demand.cpus_count().get().cast_signed();
+        self.usage.add(job.request.submit, start, end, procs);
         self.metrics.measure_end(&Finished {
             admission: self.admitted,
-            runtime: job.runtime.0,
-            killed: job.killed,
+            runtime,
+            killed: false,
             status: logged_status(job.status),
             start,
-            end: start + job.runtime.0,
+            end,
             reason: Some(StartReason::Reserved),
             promised: None,
             reserved: None,
@@ -90,13 +152,27 @@ impl RecordedSchedule {
         self.longest_queue = self.longest_queue.max(self.starts.len());
     }
 
+    /// Returns how the recorded schedule differs from one that can be simulated.
+    fn record(&self) -> RecordDoc {
+        let Usage { most, over, first, last, .. } = self.usage;
+        let share = |part: u128, all: u128| if all > 0 { part as f64 / all as f64 } else { 0.0 };
+        let time = first.zip(last).map_or(Span::ZERO, |(first, last)| last - first);
+        RecordDoc {
+            cut_work: share(self.work.cut, self.work.all),
+            most_procs: most.unsigned_abs(),
+            over_time: share(ticks(over), ticks(time)),
+        }
+    }
+
     /// Returns the measures of the whole log, which has these counts. Returns `None` if it has no positive wait.
     pub(crate) fn document(mut self, setup: &RunSetup, counts: &LineCounts) -> Option<RunDoc> {
         if !self.any_wait {
             return None;
         }
+        self.usage.pass(Time::MAX);
         let (settings, trace) = (setup.settings(), setup.trace_doc());
         let mut document = RunDoc::new(RECORDED.into(), settings, trace, counts, &mut self.metrics, 0.0);
+        document.record = Some(self.record());
         document.loss_of_capacity = None;
         document.kept_idle = None;
         document.queue_length.max = self.longest_queue;
@@ -108,9 +184,18 @@ impl RecordedSchedule {
     }
 }
 
+fn ticks(span: Span) -> u128 {
+    span.ticks().max(0).unsigned_abs().into()
+}
+
+/// Returns processor-ticks.
+fn work(time: Span, procs: u64) -> u128 {
+    ticks(time) * u128::from(procs)
+}
+
 #[cfg(test)]
 mod tests {
-    use miserly_workload::Trace;
+    use miserly_workload::{Overrun, Trace};
 
     use super::*;
     use crate::options::RunOptions;
@@ -132,6 +217,27 @@ mod tests {
         assert_eq!((document.policy.as_str(), document.jobs.simulated), (RECORDED, 2));
         assert_eq!((document.metrics.wait.mean, document.metrics.response.mean), (Some(30.0), Some(90.0)));
         assert_eq!((document.queue_length.max, document.makespan), (2, Some(110.0)));
+    }
+
+    /// The first job ran 1000 s beyond its estimate of 90 s, which the run cuts.
+    #[test]
+    fn the_runtimes_of_the_log_are_measured_and_what_the_runs_cut() {
+        let log = "; MaxProcs: 8\n1 100 20 1090 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n\
+                   2 110 40 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
+        let document = |overrun| {
+            let mut options = RunOptions::default();
+            options.jobs.overrun = overrun;
+            let setup = RunSetup::new(Trace::memory("log", log.into()), options).unwrap();
+            setup.outcome_and_recorded(&"fcfs".parse().unwrap(), false, &mut []).unwrap().1.unwrap()
+        };
+        let recorded = document(Overrun::Kill);
+        assert_eq!((recorded.metrics.response.mean, recorded.jobs.killed_at_estimate), (Some(605.0), 0));
+        let record = recorded.record.unwrap();
+        assert_eq!((record.cut_work, record.most_procs), (1000.0 / 1150.0, 12));
+        // From 120 s to 1210 s; 60 s of it with twelve processors of eight.
+        assert_eq!(record.over_time, 60.0 / 1090.0);
+        assert!(record.overfills() && record.is_cut() && !recorded.is_comparable());
+        assert_eq!(document(Overrun::Extend).record.unwrap().cut_work, 0.0);
     }
 
     #[test]

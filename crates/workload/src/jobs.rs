@@ -139,6 +139,8 @@ pub struct Job {
     pub used_memory: Option<u64>,
     /// Recorded wait; `None` if unknown.
     pub recorded_wait: Option<Span>,
+    /// Recorded runtime, also beyond the log's estimate.
+    pub recorded_runtime: Span,
     /// Line of the log, if kept.
     pub record: Option<Box<Record>>,
 }
@@ -323,6 +325,7 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
     }
     let procs = procs_of(record, options)?;
     let runtime = record.recorded(Field::Runtime).ok_or(SkipReason::Named("no_runtime"))?;
+    let recorded_runtime = span(runtime);
     let trace_estimate = record.positive(Field::Estimate).unwrap_or(runtime);
     let (runtime, trace_estimate, killed) = match options.overrun {
         Overrun::Kill => (runtime.min(trace_estimate), trace_estimate, runtime > trace_estimate),
@@ -355,7 +358,8 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
     let recorded_wait = record.recorded(Field::Wait).map(span);
     let status = record.status();
     let record = options.keep_records.then(|| Box::new(record.clone()));
-    Ok(Job { request, runtime: ActualRuntime(runtime), killed, status, used_memory, recorded_wait, record })
+    let runtime = ActualRuntime(runtime);
+    Ok(Job { request, runtime, killed, status, used_memory, recorded_wait, recorded_runtime, record })
 }
 
 /// Returns whether the list is empty or contains the name.

@@ -29,6 +29,6 @@ pub use layout::TableStyle;
 pub use notes::nothing_measured;
 pub use on_page::{group_blocks, summary_blocks};
 pub use tables::{compare_tables, simulate_table};
-pub use verdict::verdict;
+pub use verdict::{Compared, best_run, needs_whole_runtimes};
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};
 pub use what_if::{WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table};

@@ -134,7 +134,8 @@ fn worst_columns(outcomes: &[&RunDoc]) -> Vec<Option<usize>> {
 pub(super) fn legend_of(rows: &[Vec<String>], outcomes: &[&RunDoc]) -> Option<String> {
     let marked = |mark| rows.iter().flatten().any(|cell| cell.ends_with(mark));
     let leaves_out = outcomes.iter().any(|outcome| outcome.jobs.left_out() > 0);
-    legend(marked, leaves_out)
+    let incomparable = outcomes.iter().any(|outcome| !outcome.is_comparable());
+    legend(marked, leaves_out, incomparable)
 }
 
 /// Mark of the best value of a row.
@@ -146,12 +147,13 @@ const INSIGNIFICANT: char = '~';
 /// Mark of a value whose difference from the best has unknown significance.
 const UNKNOWN: char = '?';
 
-fn legend(is_marked: impl Fn(char) -> bool, leaves_out: bool) -> Option<String> {
+fn legend(is_marked: impl Fn(char) -> bool, leaves_out: bool, incomparable: bool) -> Option<String> {
     let meanings = [
         (true, "* best of the row"),
         (is_marked(INSIGNIFICANT), "; ~ not significantly different from the best (95 %)"),
         (is_marked(UNKNOWN), "; ? significance unknown (batch means correlated, or too few jobs)"),
         (leaves_out, "; a schedule that leaves jobs out has no mark"),
+        (incomparable, "; a recorded schedule that overfills the machine, or that the runs cut, has no mark"),
     ];
     let shown = meanings.into_iter().filter_map(|(shown, meaning)| shown.then_some(meaning));
     is_marked(BEST).then(|| shown.collect())
@@ -194,10 +196,10 @@ impl Improvement {
     }
 }
 
-/// Returns whether a run has all jobs. A schedule without some of them is not compared with the others.
+/// Returns whether a run has all jobs, and can be compared with simulated ones.
 fn is_complete(outcomes: &[&RunDoc]) -> impl Fn(&RunDoc) -> bool + use<> {
     let most = outcomes.iter().map(|outcome| outcome.jobs.measured).max();
-    move |outcome| Some(outcome.jobs.measured) == most
+    move |outcome| Some(outcome.jobs.measured) == most && outcome.is_comparable()
 }
 
 impl ComparisonRow {
@@ -515,7 +517,7 @@ mod tests {
 
     #[test]
     fn the_legend_explains_the_marks_that_there_are() {
-        let text = |marks: &str, leaves_out| legend(|mark| marks.contains(mark), leaves_out);
+        let text = |marks: &str, leaves_out| legend(|mark| marks.contains(mark), leaves_out, false);
         assert_eq!(text("", false), None);
         assert_eq!(text("*", false).as_deref(), Some("* best of the row"));
         let unknown = "* best of the row; ? significance unknown (batch means correlated, or too few jobs)";

@@ -8,60 +8,160 @@ use crate::numbers::count;
 /// The position of the wait in `Measures::all`.
 const WAIT: usize = 0;
 
-/// The grouping that shows who pays.
-const CATEGORY: &str = "category";
-
 /// A group with a smaller share of the jobs is too small for a verdict.
 const LEAST_SHARE: f64 = 0.01;
 
 /// Least ratio of two longest waits that the verdict names.
 const MUCH: f64 = 1.5;
 
-/// Returns the verdict on the mean wait: the best policy, its distance to the baseline, the significance, and the
-/// group of jobs that waits longer.
-///
-/// The baseline is the recorded schedule, else `easy`, else the first run. If the baseline is the best, the verdict
-/// compares it with the second best. Returns `None` with fewer than two runs, or without a difference.
-pub fn verdict(recorded: Option<&RunDoc>, runs: &[&RunDoc]) -> Option<String> {
-    // A schedule without some of the jobs is not compared with the others.
-    let most = runs.iter().map(|run| run.jobs.measured).max()?;
-    let complete = runs.iter().filter(|run| run.jobs.measured == most);
+/// The schedules of a log that a verdict compares.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// One run for each policy.
+    pub runs: &'a [&'a RunDoc],
+    /// The policy with which the best one is compared.
+    pub against: &'a str,
+    /// The grouping of the jobs that shows who pays, as in `--by`.
+    pub groups: &'a str,
+    /// The recorded schedule, if the log has one.
+    pub recorded: Option<&'a RunDoc>,
+    /// The run of the best policy in which no job is cut at its estimate, if [`needs_whole_runtimes`].
+    pub whole: Option<&'a RunDoc>,
+}
+
+/// Returns whether the runs cut so much of the recorded work that they are no comparison with the recorded schedule.
+pub fn needs_whole_runtimes(recorded: &RunDoc) -> bool {
+    recorded.record.is_some_and(|record| record.is_cut() && !record.overfills())
+}
+
+/// Returns the run with the shortest mean wait, among those with all jobs.
+pub fn best_run<'a>(runs: &[&'a RunDoc]) -> Option<&'a RunDoc> {
+    ranked(runs).first().map(|(_, run)| *run)
+}
+
+/// Returns the runs with all jobs by their mean waits. A schedule without some of the jobs is not compared with the others.
+fn ranked<'a>(runs: &[&'a RunDoc]) -> Vec<(f64, &'a RunDoc)> {
+    let most = runs.iter().map(|run| run.jobs.measured).max();
+    let complete = runs.iter().filter(|run| Some(run.jobs.measured) == most);
     let mut ranked: Vec<(f64, &RunDoc)> =
-        complete.clone().filter_map(|run| Some((mean_wait(run)?, *run))).collect();
+        complete.filter_map(|run| Some((run.metrics.wait.mean?, *run))).collect();
     ranked.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let (best_wait, best) = *ranked.first()?;
-    let easy = || complete.clone().copied().find(|run| run.is_baseline());
-    let baseline = recorded.or_else(easy).or(complete.clone().next().copied())?;
-    let baseline = if baseline.policy == best.policy { ranked.get(1)?.1 } else { baseline };
-    let other_wait = mean_wait(baseline)?;
-    if best_wait.total_cmp(&other_wait).is_eq() {
-        return None;
-    }
-    let change = change(best_wait, other_wait);
-    let name = baseline_name(recorded, baseline);
-    let sure = significance(best, baseline);
-    let (wait, other) = (time(best_wait), time(other_wait));
-    let mut text = if runs.len() > 1 {
-        format!("{} has the shortest mean wait: {wait}, {change} than {name} ({other}). {sure}", best.policy)
-    } else {
-        format!("The mean wait under {} is {wait}, {change} than in {name} ({other}). {sure}", best.policy)
-    };
-    let ranked: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
-    for sentence in who_pays(best, baseline).into_iter().chain(longest_wait(best, &ranked)) {
-        text.push(' ');
-        text.push_str(&sentence);
-    }
-    Some(text)
+    ranked
 }
 
-fn mean_wait(run: &RunDoc) -> Option<f64> {
-    run.metrics.wait.mean
-}
+impl Compared<'_> {
+    /// Returns the verdict on the mean wait: the best policy, its distance to the one that it is compared with, the
+    /// significance, and the group of jobs that waits longer. What the log records is a sentence of its own.
+    ///
+    /// If the best policy is the one to compare with, it is compared with the second best. Returns `None` if there is
+    /// nothing to compare with.
+    pub fn verdict(&self) -> Option<String> {
+        let ranked = ranked(self.runs);
+        let (wait, best) = *ranked.first()?;
+        let sentences = self.of_policies(&ranked).into_iter().chain(self.of_record(wait, best));
+        let sentences: Vec<String> = sentences.collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
+    }
 
-fn baseline_name(recorded: Option<&RunDoc>, baseline: &RunDoc) -> String {
-    match recorded {
-        Some(recorded) if std::ptr::eq(recorded, baseline) => "the recorded schedule".to_owned(),
-        _ => baseline.policy.clone(),
+    fn of_policies(&self, ranked: &[(f64, &RunDoc)]) -> Option<String> {
+        let (wait, best) = *ranked.first()?;
+        let against = ranked.iter().find(|(_, run)| run.policy == self.against);
+        let (other, base) = against.filter(|(_, run)| run.policy != best.policy).or(ranked.get(1))?;
+        if wait.total_cmp(other).is_eq() {
+            return None;
+        }
+        let text = format!(
+            "{} has the shortest mean wait: {}, {} {} ({}). {}",
+            best.policy,
+            time(wait),
+            than(wait, *other),
+            base.policy,
+            time(*other),
+            significance(best, base)
+        );
+        let runs: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
+        let price = self.who_pays(best, base).into_iter().chain(longest_wait(best, &runs));
+        Some(std::iter::once(text).chain(price).collect::<Vec<_>>().join(" "))
+    }
+
+    /// Returns the sentences about the recorded schedule.
+    fn of_record(&self, wait: f64, best: &RunDoc) -> Option<String> {
+        let recorded = self.recorded?;
+        let record = recorded.record?;
+        let was = recorded.metrics.wait.mean?;
+        if record.overfills() {
+            return Some(format!(
+                "The recorded schedule is no baseline: its jobs had up to {} processors of {}, and too many for {:.0} % \
+                 of the time.",
+                count(record.most_procs),
+                count(recorded.settings.procs.into()),
+                100.0 * record.over_time
+            ));
+        }
+        let recorded_wait = format!("the recorded schedule ({})", time(was));
+        if !record.is_cut() {
+            let policy = &best.policy;
+            return Some(if wait.total_cmp(&was).is_eq() {
+                format!("The mean wait under {policy} is that of {recorded_wait}.")
+            } else if self.runs.len() > 1 {
+                format!(
+                    "The recorded mean wait is {}; that under {policy} is {}.",
+                    time(was),
+                    change(wait, was)
+                )
+            } else {
+                let wait_text = time(wait);
+                format!(
+                    "The mean wait under {policy} is {wait_text}, {} {recorded_wait}.",
+                    than_in(wait, was)
+                )
+            });
+        }
+        let cut = format!(
+            "The runs cut {:.0} % of the recorded work, at the estimates of jobs.",
+            100.0 * record.cut_work
+        );
+        let Some((whole, run)) = self.whole.and_then(|run| Some((run.metrics.wait.mean?, run))) else {
+            return Some(format!("{cut} So they are no comparison with the recorded schedule."));
+        };
+        Some(format!(
+            "{cut} With whole runtimes (--overrun extend) the mean wait under {} is {}, {} {recorded_wait}.",
+            run.policy,
+            time(whole),
+            than_in(whole, was)
+        ))
+    }
+
+    /// Returns the sentence about the group that loses the most time in all.
+    fn who_pays(&self, best: &RunDoc, base: &RunDoc) -> Option<String> {
+        let (after, before) = (best.by.get(self.groups)?, base.by.get(self.groups)?);
+        let jobs: u64 = after.iter().map(|group| group.jobs).sum();
+        let lost = |(after, before): &(&GroupDoc, &GroupDoc)| {
+            Some((after.metrics.wait.mean? - before.metrics.wait.mean?) * after.jobs as f64)
+        };
+        let groups =
+            after.iter().zip(before).filter(|(after, _)| after.jobs as f64 >= LEAST_SHARE * jobs as f64);
+        let (lost, (after, before)) =
+            groups.filter_map(|pair| Some((lost(&pair)?, pair))).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        if lost <= 0.0 {
+            return Some(format!("No {} with 1 % of the jobs or more waits longer.", self.group()));
+        }
+        let (waits, waited) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
+        let change = change(waits, waited);
+        Some(format!(
+            "The {} jobs of {} {} wait {change}: {} instead of {}.",
+            count(after.jobs),
+            self.group(),
+            after.group,
+            time(waits),
+            time(waited)
+        ))
+    }
+
+    /// Returns the word for a group of jobs.
+    fn group(&self) -> &str {
+        let is_word = self.groups.chars().all(char::is_alphabetic);
+        if is_word { self.groups } else { "group" }
     }
 }
 
@@ -72,15 +172,26 @@ fn time(seconds: f64) -> String {
 /// Returns `35 % shorter`, or `12 % longer`. A change to more than the double is a factor.
 fn change(value: f64, baseline: f64) -> String {
     let word = if value < baseline { "shorter" } else { "longer" };
-    if baseline <= 0.0 || value > 2.0 * baseline {
-        return if baseline > 0.0 {
-            format!("{:.1} times as long", value / baseline)
-        } else {
-            word.to_owned()
-        };
+    if baseline <= 0.0 {
+        return word.to_owned();
+    }
+    if value > 2.0 * baseline {
+        return format!("{:.1} times as long", value / baseline);
     }
     let percent = 100.0 * (1.0 - value / baseline).abs();
     if percent < 1.0 { format!("{percent:.1} % {word}") } else { format!("{percent:.0} % {word}") }
+}
+
+/// Returns `35 % shorter than`, or `3.4 times as long as`.
+fn than(value: f64, baseline: f64) -> String {
+    let change = change(value, baseline);
+    let word = if change.ends_with("as long") { "as" } else { "than" };
+    format!("{change} {word}")
+}
+
+/// Returns `35 % shorter than in`, or `3.4 times as long as in`.
+fn than_in(value: f64, baseline: f64) -> String {
+    than(value, baseline) + " in"
 }
 
 fn significance(best: &RunDoc, baseline: &RunDoc) -> &'static str {
@@ -110,30 +221,6 @@ fn longest_wait(best: &RunDoc, runs: &[&RunDoc]) -> Option<String> {
     })
 }
 
-/// Returns the sentence about the group that loses the most time in all.
-fn who_pays(best: &RunDoc, baseline: &RunDoc) -> Option<String> {
-    let (after, before) = (best.by.get(CATEGORY)?, baseline.by.get(CATEGORY)?);
-    let jobs: u64 = after.iter().map(|group| group.jobs).sum();
-    let lost = |(after, before): &(&GroupDoc, &GroupDoc)| {
-        Some((after.metrics.wait.mean? - before.metrics.wait.mean?) * after.jobs as f64)
-    };
-    let groups = after.iter().zip(before).filter(|(after, _)| after.jobs as f64 >= LEAST_SHARE * jobs as f64);
-    let (lost, (after, before)) =
-        groups.filter_map(|pair| Some((lost(&pair)?, pair))).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    if lost <= 0.0 {
-        return Some("No category of jobs waits longer.".to_owned());
-    }
-    let (waits, waited) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
-    Some(format!(
-        "The {} jobs of category {} wait {}: {} instead of {}.",
-        count(after.jobs),
-        after.group,
-        change(waits, waited),
-        time(waits),
-        time(waited)
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +237,9 @@ mod tests {
         for (value, baseline, expected) in cases {
             assert_eq!(change(value, baseline), expected);
         }
+        assert_eq!(
+            (than(300.0, 100.0), than_in(65.0, 100.0)),
+            ("3.0 times as long as".into(), "35 % shorter than in".into())
+        );
     }
 }

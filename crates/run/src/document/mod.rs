@@ -24,8 +24,8 @@ pub use groups::GroupDoc;
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use run::{
-    JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc, RunDoc,
-    SuspensionDoc, TimingDoc, TraceDoc, is_of_schedule,
+    JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc, RecordDoc,
+    RunDoc, SuspensionDoc, TimingDoc, TraceDoc, is_of_schedule,
 };
 pub use settings::{IdleUseDoc, SettingsDoc};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};

@@ -57,6 +57,9 @@ pub struct RunDoc {
     pub planned_starts: u64,
     /// Quality of promises as forecasts.
     pub guarantees: GuaranteesDoc,
+    /// How the recorded schedule differs from one that can be simulated; only that schedule has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordDoc>,
     /// Results of opportunistic execution, if it was enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opportunistic: Option<OpportunisticDoc>,
@@ -147,6 +150,35 @@ pub struct PromisesDoc {
     pub broken: u64,
 }
 
+/// How the recorded schedule of a log differs from one that can be simulated.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct RecordDoc {
+    /// Share of the recorded work that the runs leave out because they end jobs at their estimates, 0 to 1.
+    pub cut_work: f64,
+    /// Most processors that jobs had at the same time.
+    pub most_procs: u64,
+    /// Share of the time from the first start to the last end in which jobs had more processors than the machine has,
+    /// 0 to 1.
+    pub over_time: f64,
+}
+
+impl RecordDoc {
+    /// The share of the time up to which a log may have more jobs than fit. Times in whole seconds overlap.
+    const MOST_OVER: f64 = 0.01;
+    /// The share of the work that runs may cut beside a recorded schedule.
+    const MOST_CUT: f64 = 0.02;
+
+    /// Returns whether the jobs had more processors than the machine has, for more than a hundredth of the time.
+    pub fn overfills(&self) -> bool {
+        self.over_time > RecordDoc::MOST_OVER
+    }
+
+    /// Returns whether the runs cut more than two hundredths of the recorded work.
+    pub fn is_cut(&self) -> bool {
+        self.cut_work > RecordDoc::MOST_CUT
+    }
+}
+
 /// The results of opportunistic execution on idle resources.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct OpportunisticDoc {
@@ -214,6 +246,12 @@ impl RunDoc {
         self.policy == EASY.name
     }
 
+    /// Returns whether this schedule can be compared with simulated ones: not a record that overfills the machine, or has much
+    /// work that the runs cut.
+    pub fn is_comparable(&self) -> bool {
+        !self.record.is_some_and(|record| record.overfills() || record.is_cut())
+    }
+
     /// Creates the document of a run.
     pub(crate) fn new(
         policy: String,
@@ -259,6 +297,7 @@ impl RunDoc {
             promises: PromisesDoc { made, kept: made - broken, broken },
             planned_starts: metrics.planned_starts(),
             guarantees: GuaranteesDoc::new(&mut metrics.guarantees),
+            record: None,
             opportunistic: None,
             slicing: None,
             batches: None,
