@@ -157,7 +157,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn end_of_work(&self, at: Time, number: i64) -> Option<Time> {
         let (record, entry) = (self.jobs.get(number)?, self.entry(number)?);
         let end = at + entry.left(at, entry.working()) - record.cleanup_time(self.setup.cleanup_time);
-        Some(record.deadline.map_or(end, |deadline| end.min(deadline)))
+        Some(record.by_deadline(end))
     }
 
     /// Moves a job to as many processors as it has in its ledger now. It keeps as many of its own as possible.

@@ -344,7 +344,11 @@ impl Record {
 
     /// Returns the end of a window that begins at an instant. No window goes beyond the deadline.
     pub(crate) fn end_of_window(&self, start: Time) -> Time {
-        let end = start + self.time;
+        self.by_deadline(start + self.time)
+    }
+
+    /// Returns the end of a window, by the deadline if there is one.
+    pub(crate) fn by_deadline(&self, end: Time) -> Time {
         self.deadline.map_or(end, |deadline| end.min(deadline))
     }
 
