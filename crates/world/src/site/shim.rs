@@ -266,6 +266,7 @@ impl Host for ShimHost {
         if moves {
             self.place.placed_at.set(self.machine.now());
         }
+        self.machine.count_work(self.place.attempt, cpus.len());
         self.place.cpus.replace(cpus.to_owned());
         if class.is_some() {
             self.place.is_idle.set(false);
