@@ -78,7 +78,7 @@ impl World {
             let submission = &record.submission;
             let least = submission.resizable.unwrap_or(submission.cpus);
             let is_obeyed = since + OBEYED >= now || count <= sizes.most.get();
-            if !(least.min(sizes.least.get())..=submission.cpus).contains(&count) || !is_obeyed {
+            if !(least.min(submission.cpus)..=submission.cpus).contains(&count) || !is_obeyed {
                 return wrong(format!("it has {count} processors, and may have {least} to {:?}", sizes.most));
             }
             let known = seen.limit.1.max(quiet_since) + EXTENDED < now;
