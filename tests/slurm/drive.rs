@@ -203,7 +203,7 @@ fn a_policy_of_one_host_for_each_job_drives() {
     let jobs: Vec<String> =
         (1..=8).map(|cpus| cluster.submit(&[&format!("-n{cpus}"), "-t1"], "sleep 3")).collect();
     driver.until("the job of two nodes is told", || {
-        cluster.comment_of(&wide).contains("not planned: soon gives each job one node")
+        cluster.comment_of(&wide).contains("not planned: immediate(preempt=false) gives each job one node")
     });
     driver.until("the others are done", || cluster.text("squeue", &["-h"]).lines().count() == 1);
     cluster.text("scancel", &[&wide]);

@@ -27,8 +27,8 @@ pub(super) struct Placed {
 }
 
 impl World {
-    /// A job in its window runs where the engine has it, on as many processors as its ledger has for it, which are as many as its
-    /// user permits, and it works no more than its limit.
+    /// A job in its window runs where the engine has it. It has as many processors as its ledger has for it, and as its user
+    /// permits. It works no more than its limit.
     pub(super) fn check_sizes(&mut self) -> Checked {
         let (now, quiet_since) = (self.now, self.quiet_since());
         let has_lost_none = self.watch.has_lost_none();
