@@ -104,13 +104,42 @@ fn a_job_asks_for_fewer_processors_and_for_those_that_it_had() {
     assert!(refused.contains("1 to 2 processors"), "{refused}");
     assert_eq!(code(&daemon.wait(narrow)), Some(4));
     assert_eq!(seen(&daemon), [2, 1], "it wants no more");
-    // A job may ask for itself: `miserly` finds the daemon by its environment.
+    let job_view = daemon.job(job);
+    assert_eq!((job_view.resizable, job_view.cpus, job_view.wanted), (Some(1), 2, Some(1)));
     let socket = daemon.path("socket");
+    let shown = miserly(&["show", &job.to_string(), "--socket", &socket.to_string_lossy()]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("1 to 2 cpus (wants 1 at most)"), "{shown}");
     let asked = miserly(&["resize", "2", &job.to_string(), "--socket", &socket.to_string_lossy()]);
     assert!(asked.status.success(), "{asked:?}");
     until("it is on both again", SOON, || (seen(&daemon) == [2, 1, 2]).then_some(()));
     fs::write(daemon.path("go"), "").expect("a file");
     assert_eq!(code(&daemon.wait(job)), Some(7));
+}
+
+/// A job asks for itself: `miserly` and its job's number are in its environment.
+#[test]
+fn a_running_job_asks_the_daemon_for_other_processors() {
+    if !has_two_cpus() {
+        return;
+    }
+    let daemon = Daemon::new(&equal());
+    let asks = format!(
+        "trap : USR1; for cpus in 1 2; do {} resize $cpus $MISERLY_JOB_ID || exit 1; \
+         while [ $(tr , '\\n' < $MISERLY_CPUS_FILE | wc -l) != $cpus ]; do sleep 0.05; done; nproc >> seen; done; exit 7",
+        env!("CARGO_BIN_EXE_miserly")
+    );
+    let job = daemon.submit(&resizable(&daemon, &asks));
+    assert_eq!(code(&daemon.wait(job)), Some(7));
+    assert_eq!(fs::read_to_string(daemon.path("seen")).expect("a file"), "1\n2\n");
+}
+
+#[test]
+fn a_queue_that_resizes_no_job_refuses_a_resizable_one() {
+    let daemon = Daemon::new(&queue("easy"));
+    let refused = daemon.client().submit(&Submission { cpus: 1, ..resizable(&daemon, "true") });
+    let refused = refused.expect_err("it would never be resized").to_string();
+    assert!(refused.contains("resizes no job: its policy is easy"), "{refused}");
 }
 
 #[test]

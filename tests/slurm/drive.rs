@@ -198,12 +198,12 @@ fn a_driver_starts_each_job_once_and_resumes_after_each_kill() {
 fn a_policy_of_one_host_for_each_job_drives() {
     let Some(cluster) = cluster() else { return };
     cluster.cancel_all();
-    let driver = Driver::start(&cluster, "one", &["-p", "lsf"]);
+    let driver = Driver::start(&cluster, "one", &["-p", "soon"]);
     let wide = cluster.submit(&["-N2", "-n2", "-t1"], "sleep 1");
     let jobs: Vec<String> =
         (1..=8).map(|cpus| cluster.submit(&[&format!("-n{cpus}"), "-t1"], "sleep 3")).collect();
     driver.until("the job of two nodes is told", || {
-        cluster.comment_of(&wide).contains("not planned: lsf gives each job one node")
+        cluster.comment_of(&wide).contains("not planned: immediate(preempt=false) gives each job one node")
     });
     driver.until("the others are done", || cluster.text("squeue", &["-h"]).lines().count() == 1);
     cluster.text("scancel", &[&wide]);
@@ -701,6 +701,11 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     assert!(chooses.contains("cannot drive a cluster: it needs to choose processors"), "{chooses}");
     let resizes = said(&["drive", "-p", "eqspatial", "--state", state]);
     assert!(resizes.contains("cannot drive a cluster: it needs to resize jobs"), "{resizes}");
+    let classes = said(&["drive", "-p", "lsf", "--state", state]);
+    assert!(
+        classes.contains("it needs a table of job classes, which a cluster does not have; choose"),
+        "{classes}"
+    );
     let both = said(&["drive", "-p", "soon", "--opportunistic", "--state", state]);
     assert!(both.contains("requeues jobs itself, so there is no --opportunistic with it"), "{both}");
     assert!(!folder.exists(), "a wrong call leaves no folder");

@@ -31,7 +31,9 @@ pub enum DriveError {
         machine: &'static str,
     },
     /// The policy needs something that a driver of Slurm cannot do.
-    #[error("{policy} cannot drive a cluster: it needs {need}")]
+    #[error(
+        "{policy} cannot drive a cluster: it needs {need}; choose another policy (miserly policies lists those that run on Slurm)"
+    )]
     Needs {
         /// The policy.
         policy: String,

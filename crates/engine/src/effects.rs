@@ -161,7 +161,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn end_of_work(&self, at: Time, number: i64) -> Option<Time> {
         let (record, entry) = (self.jobs.get(number)?, self.entry(number)?);
         let end = at + entry.left(at, entry.working()) - record.cleanup_time(self.setup.cleanup_time);
-        Some(record.deadline.map_or(end, |deadline| end.min(deadline)))
+        Some(record.by_deadline(end))
     }
 
     /// Moves a job to as many processors as it has in its ledger now. It keeps as many of its own as possible.
@@ -173,8 +173,30 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(run) = self.jobs.run_mut(number) {
             run.cpus.clone_from(&cpus);
         }
+        self.batch.touch(number);
         self.batch.act(attempt, Action::Move(cpus));
         self.batch.act(attempt, Action::EndAt(end));
+    }
+
+    /// Gives jobs whose policy resizes them the processors that their ledger has for them, and that an ending attempt still had.
+    ///
+    /// O(r) for r running jobs.
+    pub(crate) fn fill_up(&mut self, at: Time) {
+        if !self.setup.queues.iter().any(|queue| queue.policy.needs().resizing) {
+            return;
+        }
+        for number in self.jobs.running().collect::<Vec<_>>() {
+            let Some(record) = self.jobs.get(number).filter(|record| self.resizes(&record.queue)) else {
+                continue;
+            };
+            let has = record.run.as_ref().filter(|run| run.in_window).map(|run| run.cpus.len() as u64);
+            if has.is_some_and(|has| self.procs_of(number).is_some_and(|count| has < count))
+                && !self.cpus.free().is_empty()
+            {
+                mark!("a job gets the processors of an ended attempt");
+                self.resize(at, number);
+            }
+        }
     }
 
     /// Launches a job as another attempt.

@@ -134,6 +134,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (number, effect) in &effects {
             self.apply_effect(now, at, *number, *effect);
         }
+        self.fill_up(at);
         self.remove_expired(now)?;
         Ok(effects)
     }

@@ -278,7 +278,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for record in records.values() {
             // Also for a deferred job, which enters its queue later.
             let Some(queue) = self.setup.position(&record.queue) else { continue };
-            if let Some(entry) = record.ledger_entry() {
+            if let Some(entry) = record.entry_in(&self.setup, queue) {
                 entries[queue].push((handles.assign(record.number), entry));
             }
         }

@@ -164,16 +164,22 @@ impl LaunchRequest {
             orphan_resume_delay: self.orphan_resume_delay,
             run_limit: self.run_limit,
             early_signal: submission.signal.map(early_signal),
-            resize_notice: submission.resizable.map(|_| ResizeNotice {
-                file: false,
-                signal: submission.resize_signal.map(|request| request.signal.number()),
-                main_only: submission.resize_signal.is_some_and(|request| request.main),
-            }),
+            resize_notice: self.resize_notice(),
             cgroup: groups.spec(self.memory, submission.cpus, self.strict),
             user: None,
             private_folders: None,
             queue_programs: None,
         }
+    }
+
+    /// Returns how the job learns that its processors have changed, without the file; `None` if it is not resizable.
+    pub fn resize_notice(&self) -> Option<ResizeNotice> {
+        let Submission { resizable, resize_signal, .. } = &*self.submission;
+        resizable.map(|_| ResizeNotice {
+            file: false,
+            signal: resize_signal.map(|request| request.signal.number()),
+            main_only: resize_signal.is_some_and(|request| request.main),
+        })
     }
 
     /// Returns the environment of the job: that of its submission, and variables that describe the job. Some have the names

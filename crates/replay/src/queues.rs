@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow};
 use miserly_core::{
-    Driver, Entry, EventOrder, JobId, Ledger, LedgerState, Machine, Request, Resources, System,
+    Driver, Entry, EventOrder, JobId, Ledger, LedgerState, Machine, Request, Resources, Sizes, System,
 };
 use miserly_engine::{CheckpointLine, QueueLine, resources};
 use miserly_policies::PolicySpec;
@@ -42,10 +42,14 @@ pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::R
         // A capacity loss persists as long as the pool is the same.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
+        let resizes = queue.policy.parse::<PolicySpec>()?.needs().resizing;
         let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
         let entry = |job| {
             let entry = ledger.entry(job).clone();
-            (job, Entry { request: Request { queue: place, ..entry.request }, ..entry })
+            // A job that came under a policy that resizes none has a fixed size, unless its request says otherwise.
+            let fixed = Sizes { least: entry.request.procs(), most: entry.request.procs() };
+            let sizes = entry.request.sizes.or(resizes.then_some(fixed));
+            (job, Entry { request: Request { queue: place, sizes, ..entry.request }, ..entry })
         };
         Ok(Contents { jobs: jobs.map(entry).collect(), capacity, state: ledger.state() })
     })

@@ -2,6 +2,7 @@
 
 mod capacity;
 pub(crate) mod shims;
+mod sizes;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,6 +71,8 @@ struct Seen {
     /// Whether a restored state had it unfinished, and does not know a boot in which its attempt may have begun.
     clock_lost: bool,
     ended: Option<Phase>,
+    /// Where it runs in its window.
+    placed: sizes::Placed,
 }
 
 /// The jobs as their users see them.
@@ -258,6 +261,9 @@ impl World {
         self.check_turns()?;
         self.check_shims(&views, &status)?;
         self.check_limits(&snapshot)?;
+        if all || self.divides {
+            self.check_sizes()?;
+        }
         if self.wide {
             self.check_reservations(&snapshot, &views, &status)?;
         }
@@ -467,7 +473,10 @@ impl World {
             out_of_time.filter(|_| !seen.wish.early && comparable && seen.wish.deadline.is_none())
         {
             check_limit(seen.limit, start, end, quiet_since)?;
+            let seen = seen.clone();
+            self.check_work(view.number, &seen, end)?;
         }
+        let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
         if view.phase.ended().is_some() {
             seen.ended = Some(view.phase.clone());
             return check_exit(seen, view);

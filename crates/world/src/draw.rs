@@ -32,6 +32,15 @@ const GANG: [&str; 5] = [
     "gang(quantum=3s, slots=2, packing=first-fit, alternative=false)",
     "gang(quantum=1s, slots=4, packing=best-fit, unify=false, strict=false, switch=0.5)",
 ];
+/// The policies of queues whose jobs are resized.
+const EQUAL: [&str; 4] = [
+    "eqspatial(quantum=0)",
+    "eqspatial(quantum=0, min_interval=3s)",
+    "eqspatial(quantum=0, long_job_after=10s)",
+    "eqspatial(quantum=5s, quantum_memory=4096)",
+];
+/// The memory of a job beside which no other such job fits, kB.
+const MUCH: u64 = 700_000;
 /// One in so many seeds has a store.
 const STORED: u64 = 8;
 
@@ -87,6 +96,7 @@ enum Kind {
     Modify,
     Reserve,
     Ask,
+    Resize,
     StopShim,
     SignalMain,
     Soon,
@@ -144,24 +154,32 @@ struct Features {
     epilogs: bool,
     earlier: bool,
     blocks: bool,
+    sizes: bool,
 }
 
 /// Returns the script of a seed, with this number of steps. A `wide` one has more kinds of steps and features.
 pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
-    let [mut draws, mut more] = [0, 1].map(|sequence| Draws { seed, sequence, nth: 0 });
+    let [mut draws, mut more, mut sizes] = [0, 1, 2].map(|sequence| Draws { seed, sequence, nth: 0 });
     let mut machine = machine(&mut draws);
     if wide {
         machine.user_jobs = more.one_in(6).then(|| 1 + more.below(3));
         machine.user_cpus = more.one_in(6).then(|| 1 + more.below(4));
     }
-    if more.one_in(8) {
+    let slices = more.one_in(8);
+    if slices {
         slice(&mut machine, &mut more);
+    }
+    let equal = wide && !slices && sizes.one_in(4);
+    if equal {
+        divide(&mut machine, &mut sizes);
+        machine.queues[0].1 = 2 + sizes.below(5);
     }
     let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
     kinds.extend(RARE.into_iter().filter(|_| more.one_in(8)));
     if wide {
         kinds.extend(WIDE.into_iter().filter(|_| more.one_in(3)));
     }
+    kinds.extend(equal.then_some(Kind::Resize));
     let mut has = |bound| draws.one_in(bound);
     let features = Features {
         arrays: has(3),
@@ -181,12 +199,22 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         epilogs: more.one_in(8),
         earlier: more.one_in(8),
         blocks: wide && more.one_in(6),
+        sizes: equal,
     };
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
     }
-    let mut maker =
-        Maker { draws, more, machine: machine.clone(), kinds, features, tags: 0, awaited: 0, full: false };
+    let mut maker = Maker {
+        draws,
+        more,
+        sizes,
+        machine: machine.clone(),
+        kinds,
+        features,
+        tags: 0,
+        awaited: 0,
+        full: false,
+    };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     let groups = draw(9, seed.cast_signed(), 0) % 4 == 0;
     Script { machine, stored: wide && seed % STORED == 1, groups, wide, steps }
@@ -219,10 +247,19 @@ fn slice(machine: &mut MachineSetup, draws: &mut Draws) {
     machine.gpus = 0;
 }
 
+/// Lets the jobs of the first queue divide its processors.
+fn divide(machine: &mut MachineSetup, draws: &mut Draws) {
+    draws.of(&EQUAL).clone_into(&mut machine.queues[0].0);
+    // GPUs are not given to jobs that are requeued.
+    machine.gpus = 0;
+}
+
 struct Maker {
     draws: Draws,
     /// The draws of what not all seeds have.
     more: Draws,
+    /// The draws of resizable jobs.
+    sizes: Draws,
     machine: MachineSetup,
     kinds: Vec<Kind>,
     features: Features,
@@ -283,7 +320,7 @@ impl Maker {
         let reserves = self.kinds.contains(&Kind::Reserve);
         let draws = &mut self.draws;
         let of_reservation = reserves && draws.one_in(6);
-        let wish = Wish {
+        let mut wish = Wish {
             queue: if of_reservation { RESERVED + usize::from(draws.one_in(2)) } else { queue },
             cpus: 1 + draws.below(most),
             gpus: u64::from(queue == 0 && self.machine.gpus > 0 && draws.one_in(3)),
@@ -298,9 +335,28 @@ impl Maker {
             early: features.early && draws.one_in(2),
             hold: features.holds && draws.one_in(3),
             runs,
+            ..Wish::default()
         };
+        if features.sizes {
+            self.size(&mut wish, most);
+        }
         let user = self.user();
         Step::Submit { tag: self.tags, user, wish: Box::new(wish) }
+    }
+
+    /// Makes most jobs resizable, with at most `most` processors.
+    fn size(&mut self, wish: &mut Wish, most: u64) {
+        let draws = &mut self.sizes;
+        if !draws.one_in(4) {
+            wish.cpus = 1 + draws.below(most);
+            wish.resizable = Some(1 + draws.below(wish.cpus));
+            wish.resize_signal = draws.one_in(2);
+        }
+        wish.memory = draws.one_in(4).then_some(MUCH);
+    }
+
+    fn resize(&mut self, tag: u32) -> Request {
+        Request::Resize { tag, cpus: 1 + self.sizes.below(5) }
     }
 
     fn habit(&mut self, time: u32) -> Habit {
@@ -382,6 +438,10 @@ impl Maker {
                 let before = self.draws.one_in(3).then(|| self.tag());
                 request(Request::Modify { tag, time, cpus, before, move_promises })
             }
+            Kind::Resize => {
+                let resize = self.resize(tag);
+                request(resize)
+            }
             Kind::Reserve => self.reserve(),
             Kind::TearCommit => {
                 let part = u16::try_from(self.draws.below(1000)).unwrap_or(0);
@@ -448,7 +508,9 @@ impl Maker {
         let tag = if self.more.one_in(3) { self.tag() } else { self.tags };
         let user = self.user();
         let move_promises = self.features.moves && self.more.one_in(2);
-        let request = match self.more.below(9) {
+        let nth = self.more.below(9);
+        let request = match nth {
+            _ if self.features.sizes && self.sizes.one_in(3) => self.resize(tag),
             0 => return Event::KillShim { tag },
             1 => return Event::StopShim { tag, on: self.more.one_in(2) },
             2 => return Event::SignalMain { tag, signal: self.signal() },
@@ -500,6 +562,9 @@ impl Maker {
         }
         if self.machine.queues[0].0.starts_with("gang") && !self.more.one_in(4) {
             slice(&mut machine, &mut self.more);
+        }
+        if self.features.sizes && !self.sizes.one_in(4) {
+            divide(&mut machine, &mut self.sizes);
         }
         if self.features.epilogs {
             machine.cleanup = machine.cleanup.max(3 * SECOND);

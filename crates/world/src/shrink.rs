@@ -31,7 +31,7 @@ fn simplify(best: &mut Script, fails: &impl Fn(&Script) -> bool) {
     for at in 0..best.steps.len() {
         let Step::Submit { wish, .. } = &best.steps[at] else { continue };
         let plain = wish.clone();
-        let variants: [fn(&mut crate::step::Wish); 9] = [
+        let variants: [fn(&mut crate::step::Wish); 11] = [
             |wish| wish.runs.truncate(1),
             |wish| (wish.members, wish.at_a_time) = (0, None),
             |wish| wish.begin = None,
@@ -41,6 +41,8 @@ fn simplify(best: &mut Script, fails: &impl Fn(&Script) -> bool) {
             |wish| wish.early = false,
             |wish| wish.hold = false,
             |wish| wish.gpus = 0,
+            |wish| wish.memory = None,
+            |wish| (wish.resizable, wish.resize_signal) = (None, false),
         ];
         let mut wish = plain;
         for variant in variants {

@@ -178,6 +178,7 @@ pub enum Request {
     Pause { tag: u32, on: bool },
     Signal { tag: u32 },
     Modify { tag: u32, time: Option<u32>, cpus: Option<u64>, before: Option<u32>, move_promises: bool },
+    Resize { tag: u32, cpus: u64 },
     Reserve { name: u8, cpus: u64, from: i64, to: i64 },
     RemoveReservation { name: u8 },
     Drain { on: bool },
@@ -199,6 +200,7 @@ impl Request {
             | Request::Pause { tag, .. }
             | Request::Signal { tag }
             | Request::Modify { tag, .. }
+            | Request::Resize { tag, .. }
             | Request::Preview { tag } => Some(tag),
             _ => None,
         }
@@ -212,8 +214,14 @@ impl Request {
 pub struct Wish {
     /// The queue, by place in the configuration; from 100 on, a reservation.
     pub queue: usize,
-    /// Processors.
+    /// Processors; of a resizable job the most.
     pub cpus: u64,
+    /// The least processors of a resizable job.
+    pub resizable: Option<u64>,
+    /// Whether a signal tells it of other processors.
+    pub resize_signal: bool,
+    /// Memory in kB, if it is not a little.
+    pub memory: Option<u64>,
     /// GPUs.
     pub gpus: u64,
     /// Time limit, seconds.
@@ -406,6 +414,13 @@ impl fmt::Display for Step {
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "queue {}, {} cpus, {} s", self.queue, self.cpus, self.time)?;
+        if let Some(least) = self.resizable {
+            let signal = if self.resize_signal { ", with a signal" } else { "" };
+            write!(f, ", resizable from {least}{signal}")?;
+        }
+        if let Some(memory) = self.memory {
+            write!(f, ", {memory} kB")?;
+        }
         if self.gpus > 0 {
             write!(f, ", {} GPUs", self.gpus)?;
         }

@@ -101,6 +101,8 @@ pub(crate) struct World {
     pub(crate) preempts: bool,
     /// Whether a policy stops jobs and lets them continue.
     pub(crate) suspends: bool,
+    /// Whether a policy resizes jobs.
+    pub(crate) divides: bool,
     setup: MachineSetup,
     effects: Effects,
     pub(crate) journal: WorldJournal,
@@ -162,6 +164,7 @@ impl World {
             wall_was_set: false,
             preempts: false,
             suspends: false,
+            divides: false,
             setup: script.machine.clone(),
             journal: WorldJournal::new(script.stored, effects.clone()),
             wide: script.wide,
@@ -192,9 +195,11 @@ impl World {
             _ => None,
         });
         let mut queues = reloaded.chain([&script.machine]).flat_map(|machine| &machine.queues);
-        self.preempts = queues.clone().any(|(policy, _)| policy.starts_with("immediate"));
-        self.suspends =
-            self.preempts || queues.any(|(policy, _)| policy == "ss" || policy.starts_with("gang"));
+        let is_any_of = |policy: &str, names: &[&str]| names.iter().any(|name| policy.starts_with(name));
+        self.preempts =
+            queues.clone().any(|(policy, _)| is_any_of(policy, &["immediate", "eqspatial(quantum=5s"]));
+        self.divides = queues.clone().any(|(policy, _)| policy.starts_with("eqspatial"));
+        self.suspends = queues.any(|(policy, _)| policy == "ss" || is_any_of(policy, &["immediate", "gang"]));
         let steps = script.steps.iter().map(Some).chain([None]);
         let mut last = None;
         if let Err(what) = self.start() {
@@ -673,6 +678,7 @@ impl World {
                 Pause,
                 Signal,
                 Modify,
+                Resize,
                 Reserve,
                 RemoveReservation,
                 Drain,
@@ -709,6 +715,7 @@ impl World {
                 }),
                 move_promises,
             },
+            Request::Resize { tag, cpus } => DaemonRequest::Resize { job: self.job_of(tag)?, cpus },
             Request::Reserve { name, cpus, from, to } => DaemonRequest::Reserve(Box::new(Reservation {
                 name: format!("r{name}"),
                 queue: Some("q0".into()),
@@ -756,7 +763,11 @@ impl World {
             directory: "/".into(),
             cpus: wish.cpus,
             gpus: (wish.gpus > 0).then_some(wish.gpus),
-            memory: Some(4096),
+            resizable: wish.resizable,
+            resize_signal: wish
+                .resize_signal
+                .then_some(SignalRequest { signal: JobSignal::Usr1, main: true }),
+            memory: Some(wish.memory.unwrap_or(4096)),
             time: wish.time.into(),
             queue: Some(match wish.queue.checked_sub(RESERVED) {
                 Some(reservation) => format!("r{reservation}"),

@@ -419,7 +419,14 @@ fn judged_text(judged: &JudgedPromise, instants: Instants) -> String {
 }
 
 fn request(job: &JobView, instants: Instants) -> String {
-    let mut parts = vec![counted(job.cpus, "cpu"), memory(job.memory), duration(span_of_seconds(job.time))];
+    let cpus = match (job.resizable, job.wanted) {
+        (Some(least), Some(wanted)) if wanted < job.cpus => {
+            format!("{least} to {} (wants {wanted} at most)", counted(job.cpus, "cpu"))
+        }
+        (Some(least), _) => format!("{least} to {}", counted(job.cpus, "cpu")),
+        (None, _) => counted(job.cpus, "cpu"),
+    };
+    let mut parts = vec![cpus, memory(job.memory), duration(span_of_seconds(job.time))];
     if job.gpus > 0 {
         let has =
             if job.has_gpus.is_empty() { String::new() } else { format!(" ({})", numbers(&job.has_gpus)) };

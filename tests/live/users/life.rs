@@ -7,9 +7,9 @@ use std::path::Path;
 use miserly_api::model::{Exit, Phase};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{WAIT, awake, command_of, executor, refused, runs, submit, text, touch};
+use super::{WAIT, asleep, awake, command_of, executor, is_done, refused, runs, submit, text, touch};
 use crate::support::accounts::Accounts;
-use crate::support::{SOON, miserly, processes, until};
+use crate::support::{SOON, cpus, has_two_cpus, miserly, processes, until};
 
 #[test]
 fn jobs_outlive_the_daemon_and_its_executor_and_belong_to_their_users() {
@@ -103,4 +103,33 @@ fn a_job_that_ended_after_the_backup_does_not_run_again() {
     let phase = daemon.wait(job).phase;
     assert!(matches!(phase, Phase::Done { exit: Exit::Code(3), .. }), "{phase:?}");
     assert_eq!(fs::read_to_string(daemon.path(&ann.name).join("runs")).unwrap(), "once\n");
+}
+
+/// The file of the processors is in a folder that other users cannot enter, so the job asks the kernel.
+#[test]
+fn a_job_of_another_user_learns_of_its_processors_by_its_signal_and_the_kernel() {
+    let Some(accounts) = Accounts::new() else { return };
+    if !has_two_cpus() {
+        return;
+    }
+    let mut daemon = asleep(&accounts, "");
+    let configuration = fs::read_to_string(daemon.path("daemon.toml")).unwrap();
+    let equal = configuration.replace("policy = \"miser\"", "policy = \"eqspatial\"");
+    daemon.configure(&equal.replace(&format!("\ncpus = {}\n", cpus().len()), "\ncpus = 2\n"));
+    daemon.start();
+    let script = "look() { echo ${MISERLY_CPUS_FILE-none} $(nproc) >> seen; }; trap look USR1; look; touch began; \
+                  while [ ! -e go ]; do sleep 0.05; done";
+    let options = ["--cpus", "1-2", "--resizable", "--resize-signal", "B:USR1"];
+    let job = submit(&daemon, &accounts.ann, &options, script);
+    runs(&daemon, &accounts.ann, job);
+    let number = job.to_string();
+    refused(&command_of(&daemon, &accounts.bob, &["resize", "1", &number]), "another user's");
+    let folder = daemon.path(&accounts.ann.name);
+    for (cpus, lines) in [("1", "none 2\nnone 1\n"), ("2", "none 2\nnone 1\nnone 2\n")] {
+        let asked = command_of(&daemon, &accounts.ann, &["resize", cpus, &number]);
+        assert!(asked.status.success(), "{asked:?}");
+        until(lines, SOON, || (fs::read_to_string(folder.join("seen")).ok()? == lines).then_some(()));
+    }
+    touch(&daemon, &accounts.ann, "go");
+    is_done(&daemon, job);
 }

@@ -32,8 +32,14 @@ pub struct JobView {
     pub user: String,
     /// The queue.
     pub queue: String,
-    /// The requested processors.
+    /// The requested processors; of a resizable job the most.
     pub cpus: u64,
+    /// The least processors of a resizable job; absent for other jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resizable: Option<u64>,
+    /// The most processors that a resizable job wants now, after `miserly resize`; absent for other jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<u64>,
     /// The requested memory, in bytes.
     pub memory: u64,
     /// The requested GPUs.

@@ -1,7 +1,7 @@
 //! Starts that come later than they were recorded: a window begins with its job.
 
 use miserly_api::model::PromiseChangeReason;
-use miserly_core::{Amendment, Change, Fault, Round, Span, State, Time, span_of_work};
+use miserly_core::{Amendment, Change, Fault, Round, Span, State, Time, span_of_work, work};
 use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
@@ -66,8 +66,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let run = self.jobs.run(attempt.job)?;
         let in_window = run.nth == attempt.nth && run.in_window && run.ending.is_none();
         let expected = self.expected_end(attempt.job).filter(|_| in_window)?;
-        let planned = self.jobs.get(attempt.job)?.planned(self.setup.cleanup_time);
-        Some(at + planned - expected).filter(|missed| *missed > LONGEST_DELAY)
+        let record = self.jobs.get(attempt.job)?;
+        let missed = if self.resizes(&record.queue) {
+            // Its end depends on its processors, which may be others since its launch.
+            let late = record.started.map_or(Span::ZERO, |started| at - started);
+            Some(self.work_missed(at, attempt.job)?).filter(|_| late > LONGEST_DELAY)?
+        } else {
+            at + record.planned(self.setup.cleanup_time) - expected
+        };
+        Some(missed).filter(|missed| *missed > LONGEST_DELAY)
+    }
+
+    /// Returns the time on its requested processors that the ledger of a running job has by `at`, and that it did not have.
+    fn work_missed(&self, at: Time, number: i64) -> Option<Span> {
+        let (entry, record) = (self.entry(number)?, self.jobs.get(number)?);
+        // An earlier late start has lengthened the estimate by what was missed before it.
+        let lengthened = entry.request.estimate - record.planned(self.setup.cleanup_time);
+        Some(span_of_work(entry.done(at), entry.request.procs()) - lengthened)
     }
 
     /// Launches a job whose recorded start led to no launch: the daemon was killed between the two, or lacked a resource.
@@ -75,10 +90,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// The jobs behind it may be delayed for the same cause.
     pub(crate) fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
         let number = attempt.job;
-        let (Some(entry), Some(record)) = (self.entry(number), self.jobs.get(number)) else { return };
-        // An earlier late start has lengthened the estimate by what was missed before it.
-        let lengthened = entry.request.estimate - record.planned(self.setup.cleanup_time);
-        let missed = span_of_work(entry.done(at), entry.request.procs()) - lengthened;
+        let Some(missed) = self.work_missed(at, number) else { return };
         if missed <= LONGEST_DELAY {
             mark!("a lost start is made up within the slack");
             let end = self.window_end(number).map(|end| end + self.slack(number, missed));
@@ -126,7 +138,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let record = self.jobs.get_mut(number)?;
         record.started = Some(at);
         self.batch.touch(number);
-        Some(record.end_of_window(at))
+        let record = self.jobs.get(number)?;
+        let cleanup = record.cleanup_time(self.setup.cleanup_time);
+        let entry = self.entry(number).filter(|_| self.resizes(&record.queue));
+        // A job with fewer processors than it requests has more time.
+        let end = entry.map(|entry| {
+            at + span_of_work(work(record.planned(cleanup), entry.request.procs()), entry.working()) - cleanup
+        });
+        Some(end.map_or_else(|| record.end_of_window(at), |end| record.by_deadline(end)))
     }
 
     /// Returns the amendment by which the ledger plans a job for longer.

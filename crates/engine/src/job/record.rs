@@ -308,6 +308,20 @@ impl Record {
         self.entry.as_deref().filter(|_| self.is_in_ledger()).map(SavedEntry::entry)
     }
 
+    /// Returns its entry in the ledger of a queue, whose policy may be another one than at its submission.
+    ///
+    /// A job that was not submitted as resizable keeps its processors under each.
+    pub(crate) fn entry_in(&self, setup: &Setup, queue: usize) -> Option<Entry> {
+        let entry = self.ledger_entry()?;
+        let sizes = if setup.queues[queue].policy.needs().resizing {
+            Some(self.sizes())
+        } else {
+            entry.request.sizes
+        };
+        let request = Request { queue: u32::try_from(queue).ok(), sizes, ..entry.request };
+        Some(Entry { request, ..entry })
+    }
+
     /// Returns the array of the job and the most jobs of it that may be in a ledger, if there is a limit.
     pub(crate) fn array_limit(&self) -> Option<ArrayLimit> {
         let limit = self.submission.array.as_ref()?.limit?;
@@ -344,7 +358,11 @@ impl Record {
 
     /// Returns the end of a window that begins at an instant. No window goes beyond the deadline.
     pub(crate) fn end_of_window(&self, start: Time) -> Time {
-        let end = start + self.time;
+        self.by_deadline(start + self.time)
+    }
+
+    /// Returns the end of a window, by the deadline if there is one.
+    pub(crate) fn by_deadline(&self, end: Time) -> Time {
         self.deadline.map_or(end, |deadline| end.min(deadline))
     }
 
@@ -396,7 +414,9 @@ impl Record {
             ..Constraints::NONE
         };
         let user = Some(self.uid);
-        let resizes = setup.queues.get(queue).is_some_and(|queue| queue.policy.needs().resizing);
+        // Those of a resizable job outlast a policy that resizes none.
+        let resizes = self.submission.resizable.is_some()
+            || setup.queues.get(queue).is_some_and(|queue| queue.policy.needs().resizing);
         let queue = u32::try_from(queue).ok();
         Request {
             user,

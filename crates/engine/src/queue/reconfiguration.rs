@@ -1,7 +1,7 @@
 //! Reconfiguration with running jobs.
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Request, Round, State, System, Time};
+use miserly_core::{Effect, Entry, Fault, JobId, Kind, Ledger, Round, State, System, Time};
 use miserly_marks::mark;
 use miserly_policies::Promises;
 
@@ -225,12 +225,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 mark!("refused: the queue of a job is gone");
                 conflict_of(number, format!("job {number} is in queue {:?}, which is gone", record.queue))
             })?;
-            if let (Some(entry), Some(job)) = (record.ledger_entry(), self.jobs.handle(number)) {
-                // A job that was submitted under a policy without resizing is not resizable under another one.
-                let resizes = setup.queues[queue].policy.needs().resizing;
-                let sizes = resizes.then(|| record.sizes());
-                let request = Request { queue: u32::try_from(queue).ok(), sizes, ..entry.request };
-                entries[queue].push((job, Entry { request, ..entry }));
+            if let (Some(entry), Some(job)) = (record.entry_in(setup, queue), self.jobs.handle(number)) {
+                entries[queue].push((job, entry));
             }
             let has_fit = self.setup.queue(&record.queue).is_some_and(|before| fits(record, before));
             if has_fit && !fits(record, &setup.queues[queue]) {

@@ -124,6 +124,13 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
         let message = format!("a resizable job has 1 processor at least, and {} at most", submission.cpus);
         return Err(Problem::with_field("resizable", message));
     }
+    if submission.resizable.is_some() && !queue.policy.needs().resizing {
+        let message = format!(
+            "queue {} resizes no job: its policy is {}; submit it to a queue with eqspatial, or without resizable",
+            queue.name, queue.policy
+        );
+        return Err(Problem::with_field("resizable", message));
+    }
     if submission.resize_signal.is_some() && submission.resizable.is_none() {
         return Err(Problem::with_field(
             "resize_signal",

@@ -30,6 +30,8 @@ impl Snapshot {
             user: (self.info.users.0)(record.uid),
             queue: record.queue.to_string(),
             cpus: submission.cpus,
+            resizable: submission.resizable,
+            wanted: submission.resizable.map(|_| record.sizes().most.get()),
             memory: record.memory.kilobytes().saturating_mul(1024),
             gpus: record.gpus(),
             has_gpus: record.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default(),

@@ -12,8 +12,8 @@ use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
     AttemptEnd, AttemptSpec, BootId, BootTime, CgroupSpec, CommandError, ConnectedShim, CriticalPriority,
     DaemonHost, Files, FoundAttempt, Identity, KillResult, LaunchError, OutputFile, ProgramKind,
-    QueuePrograms, RecordError, ReplyMessage, ResourceLimits, ShimCommand, StartRecord, StoredInstant, find,
-    launch,
+    QueuePrograms, RecordError, ReplyMessage, ResizeNotice, ResourceLimits, ShimCommand, StartRecord,
+    StoredInstant, find, launch,
 };
 use miserly_cgroup::Capability;
 use miserly_core::draw;
@@ -201,6 +201,7 @@ fn gpu_variable(gpus: &[u32]) -> (OsString, OsString) {
 
 /// Returns the specification of an attempt without a control group.
 fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> AttemptSpec {
+    let resize_notice = request.resize_notice().map(|notice| ResizeNotice { file: true, ..notice });
     AttemptSpec {
         job: request.attempt.job.unsigned_abs(),
         attempt: request.attempt.nth,
@@ -220,7 +221,7 @@ fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> Attemp
         orphan_resume_delay: request.orphan_resume_delay,
         run_limit: request.run_limit,
         early_signal: None,
-        resize_notice: None,
+        resize_notice,
         cgroup: None,
         user: None,
         private_folders: None,

@@ -93,6 +93,8 @@ pub(crate) struct Machine {
     blocked: RefCell<BTreeMap<i64, i64>>,
     /// The jobs among them that were launched again.
     repeated: RefCell<BTreeMap<i64, i64>>,
+    /// The work of attempts until an instant, and the processors since then.
+    work: RefCell<BTreeMap<Attempt, (i64, i64, i64)>>,
     broken: RefCell<Vec<String>>,
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,

@@ -123,6 +123,7 @@ impl ShimHost {
         if moves {
             self.place.placed_at.set(self.machine.now());
         }
+        self.machine.count_work(self.place.attempt, cpus.len());
         self.place.cpus.replace(cpus.to_owned());
         if in_window {
             self.place.is_idle.set(false);

@@ -67,6 +67,19 @@ impl Machine {
         places.values().filter_map(window).collect()
     }
 
+    /// Takes note that an attempt is on other processors from now on.
+    pub(super) fn count_work(&self, attempt: Attempt, cpus: usize) {
+        let now = self.now();
+        let worked = self.worked(attempt, now);
+        self.work.borrow_mut().insert(attempt, (worked, now, i64::try_from(cpus).unwrap_or(i64::MAX)));
+    }
+
+    /// Returns the processor-ticks for which an attempt has had its processors by an instant after its last change.
+    pub(crate) fn worked(&self, attempt: Attempt, by: i64) -> i64 {
+        let work = self.work.borrow();
+        work.get(&attempt).map_or(0, |(done, at, cpus)| done + (by - at).max(0) * cpus)
+    }
+
     /// Returns the attempts that take turns and wait for theirs, with the instants since which they are stopped.
     pub(crate) fn waiting_for_turns(&self) -> Vec<(Attempt, i64)> {
         let places = self.places.borrow();
