@@ -7,7 +7,10 @@ use std::time::Duration;
 use miserly_core::Span;
 use miserly_engine::{Adoption, Attempt};
 use miserly_executor::FindFailure;
-use miserly_launch::{AttemptSpec, BootTime, REPLY_TIMEOUT, RunMode, ShimCommand, ShimReply};
+use miserly_launch::{
+    AttemptPhase, AttemptSpec, AttemptState, BootTime, REPLY_TIMEOUT, ReplyMessage, RunMode, ShimCommand,
+    ShimReply,
+};
 use miserly_marks::mark;
 
 use crate::attempt::Begin;
@@ -45,18 +48,21 @@ pub(crate) fn sweep<H: Host>(
     host: &H,
     supervisor: &impl Supervisor<H::Shim>,
     known: &[Attempt],
-    unreadable: &BTreeSet<i64>,
+    (unreadable, finished): (&BTreeSet<i64>, impl Fn(i64) -> bool),
     unknown: UnknownAttempts,
 ) -> io::Result<Vec<Adoption>> {
     let ending = match unknown {
         UnknownAttempts::Adopt => None,
         UnknownAttempts::End(grace) => Some(grace),
     };
-    let sweep = Sweep { host, supervisor, ending, until: host.clock().boot_now().after(LONGEST) };
+    let sweep = Sweep { host, supervisor, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         mark!("an attempt without a record");
-        adopted.extend(sweep.settle(attempt, unreadable.contains(&attempt.job)));
+        let is_unreadable = unreadable.contains(&attempt.job);
+        // A daemon died before it could end the attempt of a job that it had finished.
+        let ending = if finished(attempt.job) { Some(Span::ZERO) } else { ending };
+        adopted.extend(sweep.settle(attempt, is_unreadable, ending.filter(|_| !is_unreadable)));
     }
     Ok(adopted)
 }
@@ -64,21 +70,17 @@ pub(crate) fn sweep<H: Host>(
 struct Sweep<'a, H, S> {
     host: &'a H,
     supervisor: &'a S,
-    /// The grace period of unknown attempts, if they are ended.
-    ending: Option<Span>,
     /// The end of the time for replies.
     until: BootTime,
 }
 
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
-    /// Settles an attempt. One that runs or may run is adopted.
-    fn settle(&self, attempt: Attempt, is_unreadable: bool) -> Option<Adoption> {
+    /// Settles an attempt. One that runs or may run is adopted, and ended if a grace period is given.
+    fn settle(&self, attempt: Attempt, is_unreadable: bool, ending: Option<Span>) -> Option<Adoption> {
         match self.host.find(attempt, REPLY_TIMEOUT) {
-            Ok(Found::Alive(shim)) => {
-                Some(self.adopt(attempt, Some(shim), self.ending.filter(|_| !is_unreadable)))
-            }
+            Ok(Found::Alive(shim)) => Some(self.adopt(attempt, Some(shim), ending)),
             Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
-                Some(self.adopt(attempt, None, self.ending.filter(|_| !is_unreadable)))
+                Some(self.adopt(attempt, None, ending))
             }
             Ok(_) => {
                 if !is_unreadable {
@@ -98,14 +100,21 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
 
     /// Supervises an attempt without a usable record. With a grace period it is ended if its shim was found. Until its end nobody
     /// else gets its processors.
-    fn adopt(&self, attempt: Attempt, shim: Option<H::Shim>, ending: Option<Span>) -> Adoption {
+    fn adopt(&self, attempt: Attempt, shim: Option<H::Shim>, mut ending: Option<Span>) -> Adoption {
         let path = self.host.folder(attempt);
         let spec = self.host.spec(attempt);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
         let window = if let Some(mut shim) = shim {
-            let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-            self.supervisor.supervise(attempt, Begin::Adopted(shim, ending));
-            window
+            let state = asked(self.host, attempt, &mut shim, self.until);
+            let waits = state.as_ref().is_some_and(|state| state.phase == AttemptPhase::Waiting);
+            if waits {
+                // No command runs, and none is to begin.
+                mark!("a waiting shim without a record is ended");
+                ending = Some(Span::ZERO);
+            }
+            let window = state.as_ref().map(window_in).or(of_spec);
+            self.supervisor.supervise(attempt, Begin::Adopted(shim, state, ending));
+            if waits { Some(Window::default()) } else { window }
         } else {
             self.supervisor.supervise(attempt, Begin::Find);
             of_spec
@@ -155,13 +164,16 @@ fn window_of(mode: &RunMode) -> Window {
     }
 }
 
-/// Asks a shim for its window. A stopped one is continued, since it could not answer.
-fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<Window> {
+/// Asks a shim for its state. A stopped one is continued, since it could not answer.
+fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<AttemptState> {
     wake(host, attempt, shim);
     let number = shim.send(&ShimCommand::Status).ok()?;
     loop {
         match shim.receive().ok()? {
-            Some(answer) if answer.number == number => return window_in(answer.reply),
+            Some(ReplyMessage { number: of, reply: ShimReply::Done(state), .. }) if of == number => {
+                return Some(state);
+            }
+            Some(answer) if answer.number == number => return None,
             Some(_) => {}
             None if host.clock().boot_now() >= until => return None,
             None => host.pause(PAUSE),
@@ -170,11 +182,10 @@ fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTim
 }
 
 /// Returns the window that a shim reports.
-fn window_in(reply: ShimReply) -> Option<Window> {
-    let ShimReply::Done(state) = reply else { return None };
-    Some(match (state.end, state.window) {
-        (Some(end), _) => (state.cpus, Some(end)),
-        (None, Some(window)) => (window.cpus, Some(window.end)),
+fn window_in(state: &AttemptState) -> Window {
+    match (state.end, &state.window) {
+        (Some(end), _) => (state.cpus.clone(), Some(end)),
+        (None, Some(window)) => (window.cpus.clone(), Some(window.end)),
         (None, None) => Window::default(),
-    })
+    }
 }

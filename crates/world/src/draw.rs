@@ -157,6 +157,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     if more.one_in(8) {
         slice(&mut machine, &mut more);
     }
+    machine.waits = Draws { seed, sequence: 2, nth: 0 }.one_in(3);
     let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
     kinds.extend(RARE.into_iter().filter(|_| more.one_in(8)));
     if wide {
@@ -208,6 +209,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         slack,
         user_jobs: None,
         user_cpus: None,
+        waits: false,
     }
 }
 
