@@ -15,7 +15,7 @@ use crate::job::table::JobTable;
 use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, PlannedWindow, Record, Run, WaitingShim};
 
 /// The failures of the waiting shims of a job after which it gets no more.
-const TRIES: u32 = 3;
+const TRIES: usize = 3;
 
 /// How many shims wait for windows. By default none does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl Default for WaitingShimLimits {
 #[derive(Clone, Debug)]
 pub(crate) struct WaitingShims {
     /// How often the shims of a job failed.
-    failed: BTreeMap<i64, u32>,
+    failed: BTreeMap<i64, usize>,
     /// Whether no shim is to wait: an operator ends the daemon and holds all starts.
     are_held: bool,
     /// Whether that has changed.
@@ -140,10 +140,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns whether a shim may wait for the window of a promised job that has no attempt.
     fn may_wait(&self, record: &Record) -> bool {
-        let failed = self.shims.failed.get(&record.number).copied().unwrap_or(0);
+        let earlier = self.shims.failed.get(&record.number).copied().unwrap_or(0);
+        let failed_now = self.batch.shims_failed.iter().filter(|job| **job == record.number).count();
         record.gpus() == 0
             && record.after.is_empty()
-            && failed < TRIES
+            && earlier + failed_now < TRIES
             && !self.cpus.has_own(&record.queue)
             && !self.stopped.contains(&record.queue)
     }
