@@ -55,14 +55,11 @@ pub(crate) fn sweep<H: Host>(
         UnknownAttempts::Adopt => None,
         UnknownAttempts::End(grace) => Some(grace),
     };
-    let sweep = Sweep { host, supervisor, until: host.clock().boot_now().after(LONGEST) };
+    let sweep = Sweep { host, supervisor, ending, until: host.clock().boot_now().after(LONGEST) };
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         mark!("an attempt without a record");
-        let is_unreadable = unreadable.contains(&attempt.job);
-        // A daemon died before it could end the attempt of a job that it had finished.
-        let ending = if finished(attempt.job) { Some(Span::ZERO) } else { ending };
-        adopted.extend(sweep.settle(attempt, is_unreadable, ending.filter(|_| !is_unreadable)));
+        adopted.extend(sweep.settle(attempt, unreadable.contains(&attempt.job), finished(attempt.job)));
     }
     Ok(adopted)
 }
@@ -70,15 +67,28 @@ pub(crate) fn sweep<H: Host>(
 struct Sweep<'a, H, S> {
     host: &'a H,
     supervisor: &'a S,
+    /// The grace period of unknown attempts, if they are ended.
+    ending: Option<Span>,
     /// The end of the time for replies.
     until: BootTime,
 }
 
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
-    /// Settles an attempt. One that runs or may run is adopted, and ended if a grace period is given.
-    fn settle(&self, attempt: Attempt, is_unreadable: bool, ending: Option<Span>) -> Option<Adoption> {
+    /// Settles an attempt. One that runs or may run is adopted.
+    fn settle(&self, attempt: Attempt, is_unreadable: bool, is_finished: bool) -> Option<Adoption> {
+        let ending = self.ending.filter(|_| !is_unreadable);
         match self.host.find(attempt, REPLY_TIMEOUT) {
-            Ok(Found::Alive(shim)) => Some(self.adopt(attempt, Some(shim), ending)),
+            Ok(Found::Alive(mut shim)) => {
+                let state = asked(self.host, attempt, &mut shim, self.until);
+                let waits = state.as_ref().is_some_and(|state| state.phase == AttemptPhase::Waiting);
+                if is_finished || waits {
+                    // A daemon died before it could end it. No command runs, or only a window that began meanwhile.
+                    mark!("an attempt of no open job is ended");
+                    self.supervisor.supervise(attempt, Begin::Adopted(shim, state, Some(Span::ZERO)));
+                    return None;
+                }
+                Some(self.adopt(attempt, Some((shim, state)), ending))
+            }
             Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
                 Some(self.adopt(attempt, None, ending))
             }
@@ -100,21 +110,19 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
 
     /// Supervises an attempt without a usable record. With a grace period it is ended if its shim was found. Until its end nobody
     /// else gets its processors.
-    fn adopt(&self, attempt: Attempt, shim: Option<H::Shim>, mut ending: Option<Span>) -> Adoption {
+    fn adopt(
+        &self,
+        attempt: Attempt,
+        found: Option<(H::Shim, Option<AttemptState>)>,
+        ending: Option<Span>,
+    ) -> Adoption {
         let path = self.host.folder(attempt);
         let spec = self.host.spec(attempt);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
-        let window = if let Some(mut shim) = shim {
-            let state = asked(self.host, attempt, &mut shim, self.until);
-            let waits = state.as_ref().is_some_and(|state| state.phase == AttemptPhase::Waiting);
-            if waits {
-                // No command runs, and none is to begin.
-                mark!("a waiting shim without a record is ended");
-                ending = Some(Span::ZERO);
-            }
+        let window = if let Some((shim, state)) = found {
             let window = state.as_ref().map(window_in).or(of_spec);
             self.supervisor.supervise(attempt, Begin::Adopted(shim, state, ending));
-            if waits { Some(Window::default()) } else { window }
+            window
         } else {
             self.supervisor.supervise(attempt, Begin::Find);
             of_spec
