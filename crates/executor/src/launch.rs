@@ -346,6 +346,7 @@ pub(crate) mod tests {
     fn the_job_of_an_array_has_its_names() {
         let mut request = LaunchRequest { array: Some((3, 7)), append: true, memory: Some(2), ..request() };
         request.attempt = AttemptId { job: 5, nth: 2 };
+        request.ordinal = 2;
         request.submission.name = Some("a/b".into());
         request.submission.error = Some("e%x-%j".into());
         request.submission.array =

@@ -14,6 +14,7 @@ use std::time::Duration;
 use miserly_core::Time;
 use miserly_engine::{Action, Attempt, Launch, PlannedWindow};
 use miserly_launch::{BootTime, ReservedWindow};
+use miserly_marks::mark;
 
 use crate::attempt::Stage;
 use crate::convert;
@@ -117,6 +118,14 @@ impl Grants {
             self.used.insert(attempt, (launch.cpus.clone(), end));
         }
         self.launches.insert(attempt, now);
+    }
+
+    /// Takes back the planned window of a launch that failed and is repeated, unless there is a later plan.
+    pub(crate) fn repeat(&mut self, attempt: Attempt, window: Option<PlannedWindow>) {
+        if let Some(window) = window.filter(|_| !self.wanted.contains_key(&attempt)) {
+            mark!("a repeated launch has its window again");
+            self.want(attempt, Some(window));
+        }
     }
 
     /// Forgets an attempt.
@@ -308,6 +317,19 @@ mod tests {
         let end = BootTime(0).after(PATIENCE);
         assert_eq!(grants.next(BootTime(0)), Some(end));
         assert_eq!(grants.next(end), None);
+    }
+
+    #[test]
+    fn a_repeated_launch_has_its_window_unless_there_is_a_later_plan() {
+        let mut grants = Grants::default();
+        grants.repeat(ATTEMPT, Some(window(1)));
+        assert_eq!(grants.wanted[&ATTEMPT].window, Some(window(1)));
+        for (action, plan) in [(Action::PlanWindow(window(7)), Some(window(7))), (Action::RevokeWindow, None)]
+        {
+            admit(&mut grants, action);
+            grants.repeat(ATTEMPT, Some(window(1)));
+            assert_eq!(grants.wanted[&ATTEMPT].window, plan);
+        }
     }
 
     #[test]

@@ -185,7 +185,10 @@ impl<S: Site> ShimLoop<S> {
         let Some(supervised) = self.attempts.get_mut(&attempt) else { return };
         let was_delayed = matches!(supervised.stage, Stage::Delayed(..));
         supervised.advance(&self.site, now);
-        if was_delayed && matches!(supervised.stage, Stage::Queued(_)) {
+        if let Stage::Queued(pending) = &mut supervised.stage
+            && was_delayed
+        {
+            self.grants.repeat(attempt, pending.launch.planned_window.take());
             self.queue.push_back(attempt);
         }
         let next = supervised.next();

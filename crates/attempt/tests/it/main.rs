@@ -192,6 +192,8 @@ fn a_shim_that_lost_its_window_waits_for_a_command() {
     let began = Machine::new(None);
     began.launch(&waiting()).unwrap();
     began.pause(Duration::from_secs(25));
+    // The preparing program has answered.
+    began.pause(Duration::ZERO);
     assert_eq!(began.starts(), 1);
     for late in [ShimCommand::RevokeWindow, ShimCommand::Withdraw] {
         assert_eq!(answer(&began, &late), ShimReply::Refused(ShimRefusal::Begun));
