@@ -103,14 +103,12 @@ impl<H: Host> Supervisor<H> {
     fn execute(&mut self, command: ShimCommand, now: BootTime) -> CommandResult {
         match command {
             ShimCommand::Resume if self.timeline.is_stopped() => return self.resume(),
-            // A resumed job may have stopped processes of its own.
-            ShimCommand::Status | ShimCommand::Stop | ShimCommand::Resume => {}
+            // A resumed job may have stopped processes of its own. An early one was asked to run before.
+            ShimCommand::Status | ShimCommand::Stop | ShimCommand::Resume | ShimCommand::RunEarly { .. } => {}
             ShimCommand::BeginWindow { cpus, end } => return self.begin_window(cpus, end, now),
             ShimCommand::SetWindow(window) => return self.set_window(window),
             ShimCommand::RevokeWindow => return self.revoke_window(),
             ShimCommand::Withdraw => return Err(ShimRefusal::Begun),
-            // It runs, and was asked before.
-            ShimCommand::RunEarly { .. } => {}
             ShimCommand::SetCpus { cpus } => return self.move_to_cpus(cpus),
             ShimCommand::SetEnd { end, max_after_resume } => {
                 self.timeline.set_end(end);

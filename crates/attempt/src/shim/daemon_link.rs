@@ -49,17 +49,13 @@ impl<C: Connection> DaemonLink<C> {
 
     /// Returns the next command, or `None` if there is none. A line that is no command is refused by its number.
     pub(super) fn receive(&mut self, now: BootTime) -> Option<Received> {
-        match self.connection.as_mut()?.receive_line() {
-            Ok(line) => {
-                let received = parse_command(&line?);
-                self.greets |= received.as_ref().is_ok_and(|message| message.hello.is_some());
-                Some(received)
-            }
-            Err(_) => {
-                self.lose(now);
-                None
-            }
-        }
+        let Ok(line) = self.connection.as_mut()?.receive_line() else {
+            self.lose(now);
+            return None;
+        };
+        let received = parse_command(&line?);
+        self.greets |= received.as_ref().is_ok_and(|message| message.hello.is_some());
+        Some(received)
     }
 
     /// Answers a command.

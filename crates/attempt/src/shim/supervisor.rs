@@ -76,10 +76,10 @@ impl<H: Host> Supervisor<H> {
         mut host: H,
         attempt: ClaimedAttempt<H::Files>,
         daemon: DaemonLink<H::Connection>,
-    ) -> Result<Supervisor<H>, NotStarted<H>> {
+    ) -> Result<Supervisor<H>, Box<NotStarted<H>>> {
         let (pid, connection) = match host.start_main(&attempt.spec) {
             Ok(started) => started,
-            Err(error) => return Err(NotStarted { host, attempt, daemon, error }),
+            Err(error) => return Err(Box::new(NotStarted { host, attempt, daemon, error })),
         };
         Ok(Supervisor {
             mode: attempt.spec.mode.clone(),

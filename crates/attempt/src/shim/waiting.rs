@@ -191,7 +191,8 @@ impl<H: Host> Waiting<H> {
                 }
                 Shim::running(supervisor)
             }
-            Err(NotStarted { host, attempt, mut daemon, error }) => {
+            Err(failed) => {
+                let NotStarted { host, attempt, mut daemon, error } = *failed;
                 host.log(&error);
                 if let Some(number) = number {
                     let refusal = ShimRefusal::Begin { error: error.to_string() };

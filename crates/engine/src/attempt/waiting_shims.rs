@@ -277,26 +277,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.started = Some(at);
         self.batch.shims_begun.insert(number);
         self.batch.touch(number);
-        match &mut record.run {
+        if let Some(run) = &mut record.run {
             // It was withdrawn, and the next attempt waits for its end. No command begins twice.
-            Some(run) => {
-                let next = Attempt { job: number, nth: std::mem::replace(&mut run.nth, attempt.nth) };
-                self.batch.act(next, Action::Kill { grace: Span::ZERO });
-                if let Some(end) = end.filter(|_| run.in_window) {
-                    let cpus = run.cpus.clone();
-                    self.batch.act(attempt, Action::BeginWindow { cpus, end });
-                }
+            let next = Attempt { job: number, nth: std::mem::replace(&mut run.nth, attempt.nth) };
+            self.batch.act(next, Action::Kill { grace: Span::ZERO });
+            if let Some(end) = end.filter(|_| run.in_window) {
+                let cpus = run.cpus.clone();
+                self.batch.act(attempt, Action::BeginWindow { cpus, end });
             }
-            None => {
-                let mut run = Run::new(attempt.nth, vec![], false);
-                if !waits {
-                    // The job is held, or waits for something: it was withdrawn too late.
-                    run.ending = Some(Ending::Displaced);
-                    self.batch.act(attempt, kill);
-                }
-                record.run = Some(run);
-                self.jobs.set_ahead(number);
+        } else {
+            let mut run = Run::new(attempt.nth, vec![], false);
+            if !waits {
+                // The job is held, or waits for something: it was withdrawn too late.
+                run.ending = Some(Ending::Displaced);
+                self.batch.act(attempt, kill);
             }
+            record.run = Some(run);
+            self.jobs.set_ahead(number);
         }
     }
 

@@ -45,7 +45,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     // No request has been handled before it.
                     self.batch = PendingBatch::default();
                     self.load()?;
-                    begun.iter().for_each(|window| self.adopt_window(window));
+                    for window in &begun {
+                        self.adopt_window(window);
+                    }
                     return Ok(());
                 }
                 EngineError::Journal(_) => return Err(error),
