@@ -125,11 +125,11 @@ impl<S: Site> Supervised<S> {
                 });
             }
             Begin::Find => this.find(site, FindReason::Restart),
-            Begin::Alive(shim, state) => this.take_up(site, shim, state.as_ref()),
-            Begin::Adopted(shim, state, grace) => {
+            Begin::Alive(shim, answer) => this.take_up(site, shim, answer.as_ref()),
+            Begin::Adopted(shim, answer, grace) => {
                 let action = grace.map_or(Action::Continue, |grace| Action::Kill { grace });
                 this.deferred.push(AttemptMessage::Do(action));
-                this.take_up(site, shim, state.as_ref());
+                this.take_up(site, shim, answer.as_ref());
             }
         }
         this
@@ -219,7 +219,7 @@ impl<S: Site> Supervised<S> {
             Stage::Running(mut supervision) => {
                 supervision.exchange(site, now);
                 if let Some(held) = supervision.take_held(site.host()) {
-                    site.report(Input::Holds(self.attempt, held));
+                    site.report(held);
                 }
                 if let Some(begun) = supervision.take_begun() {
                     site.report(Input::Began(begun));

@@ -196,10 +196,8 @@ impl DesiredState {
                 }
                 _ => None,
             },
-            // The job runs until its grace ends, whatever else it is told.
-            ShimReply::Refused(ShimRefusal::Ending) => None,
-            // Its supervision reports the window that has begun.
-            ShimReply::Refused(ShimRefusal::Begun) => None,
+            // The job runs until its grace ends, whatever else it is told. Its supervision reports a window that has begun.
+            ShimReply::Refused(ShimRefusal::Ending | ShimRefusal::Begun) => None,
             // Processes that have not stopped yet stop when they can.
             ShimReply::NotStopped { running, .. } => Some(format!("{running:?} have not stopped")),
             ShimReply::Refused(ShimRefusal::Unknown { error }) | ShimReply::Unknown { error } => {

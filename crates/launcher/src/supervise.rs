@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use miserly_engine::{Action, Attempt, BegunWindow, HeldWindow};
+use miserly_engine::{Action, Attempt, BegunWindow, HeldWindow, Input};
 use miserly_launch::{
     AttemptPhase, AttemptState, BEGIN_DELAY, BootTime, CommandError, ReplyMessage, ReservedWindow,
     ShimCommand, ShimRefusal, ShimReply, StoredInstant,
@@ -212,19 +212,20 @@ impl<S: Site> Supervision<S> {
         self.told
     }
 
-    /// Returns the window that the shim holds now, if that is news.
-    pub(crate) fn take_held(&mut self, host: &S::Host) -> Option<Option<HeldWindow>> {
+    /// Returns a report of the window that the shim holds now, if that is news.
+    pub(crate) fn take_held(&mut self, host: &S::Host) -> Option<Input> {
         let held = self.held.known();
         if held == self.reported.as_ref() {
             return None;
         }
         self.reported = held.cloned();
         let clock = host.clock();
-        Some(held.map(|window| HeldWindow {
+        let held = held.map(|window| HeldWindow {
             start: clock.ticks(window.start),
             end: clock.ticks(window.end),
             cpus: window.cpus.clone(),
-        }))
+        });
+        Some(Input::Holds(self.attempt, held))
     }
 
     /// Returns the window that the shim has begun by itself, once.
