@@ -143,18 +143,18 @@ fn answer(machine: &Rc<Machine>, command: &ShimCommand) -> ShimReply {
             machine.turn();
             Ok(true)
         })
-        .unwrap()
+        .expect("an answer")
 }
 
 /// Launches a shim that waits, without a daemon, beside an earlier attempt. Returns the instant of its start.
 fn begun_at(earlier_until: i64) -> i64 {
     let machine = Machine::new(Some(Duration::from_secs(10)));
     machine.hold_earlier(at(earlier_until));
-    drop(machine.launch(&waiting()).unwrap());
+    drop(machine.launch(&waiting()).expect("a launch"));
     assert_eq!((machine.starts(), machine.has("started.json")), (0, false));
     machine.run_shim();
     assert_eq!(machine.starts(), 1);
-    ended(machine.find().unwrap()).at.parts().0.0 / 1_000_000 - 10
+    ended(machine.find().expect("an end")).at.parts().0.0 / 1_000_000 - 10
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_waiting_shim_runs_early_and_keeps_its_window() {
 fn a_waiting_shim_is_over_if_the_machine_slept_over_its_window() {
     let machine = Machine::new(None);
     machine.launch(&waiting()).unwrap();
-    machine.pause(Duration::from_secs(60));
+    machine.pause(Duration::from_mins(1));
     assert!(matches!(machine.find(), Ok(FoundAttempt::NeverRan)));
     assert_eq!(machine.starts(), 0);
 }
