@@ -65,7 +65,7 @@ pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,
     ExtendArgs, HOOK_EVENTS, HookArgs, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ReleaseArgs,
     RemoveArgs, ReservationArgs, ReservationCommand, ResizeArgs, RunJobArgs, ShowArgs, SignalArgs, SortKey,
-    StateFilter, SubmitArgs, TakeBackArgs, UsageArgs,
+    StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
 };
 pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
 pub(crate) use self::reproduce::ReproduceArgs;

@@ -6,10 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
-use miserly_api::model::{Exit, KilledBy, Phase, PromiseChangeReason, Submission};
+use jiff::Timestamp;
+use miserly_api::model::{Exit, JobView, KilledBy, Phase, PromiseChangeReason, Submission};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Daemon, SOON, cpus, exact_queue, processes, queue, sh, until};
+use crate::support::{
+    Daemon, SOON, cpus, exact_queue, kept_but_for_stalls, miserly, processes, queue, sh, until,
+};
 
 /// Submits a job and waits until it has written its process number to `pid`.
 fn started(daemon: &Daemon, script: &str, time: f64) -> (i64, u32) {
@@ -157,4 +160,64 @@ fn a_variable_that_is_no_text_reaches_the_job() {
     let status = submit.stdin(Stdio::null()).stdout(Stdio::null()).status().expect("a program that starts");
     assert_eq!(status.code(), Some(0));
     assert_eq!(fs::read(out).expect("a file"), b"a\xff/b");
+}
+
+/// A daemon whose shims wait, with a job on all processors until it is killed after four seconds, and three promised ones behind
+/// it. Each of these writes its start into a file of its name, in nanoseconds, and runs until it is killed after a second.
+fn with_waiting_shims() -> (Daemon, Vec<JobView>) {
+    let daemon = Daemon::new(&format!("waiting-shims = 256\n{}", exact_queue("miser")));
+    let all = u64::try_from(cpus().len()).expect("a number of processors");
+    let job = |script: &str, time| Submission {
+        cpus: all,
+        no_opportunistic: true,
+        directory: daemon.path(""),
+        ..sh(script, time)
+    };
+    daemon.submit(&job("exec sleep 300", 4.0));
+    let next = ["one", "two", "three"]
+        .map(|name| daemon.submit(&job(&format!("date +%s%N > {name}; exec sleep 300"), 1.0)));
+    until("three shims wait", SOON, || {
+        let waits = daemon.client().status().expect("a status").waiting_shims == 3;
+        (waits && processes::shims(&daemon.path("")).len() == 4).then_some(())
+    });
+    let jobs = next.map(|job| daemon.job(job)).to_vec();
+    (daemon, jobs)
+}
+
+#[test]
+fn promised_jobs_start_at_their_promises_without_a_daemon() {
+    let (mut daemon, promised) = with_waiting_shims();
+    assert_eq!(daemon.client().status().expect("a status").needs_daemon_from, None);
+    daemon.kill();
+    for (name, job) in ["one", "two", "three"].iter().zip(&promised) {
+        let start: i128 =
+            until("it starts", SOON, || fs::read_to_string(daemon.path(name)).ok()?.trim().parse().ok());
+        let start = Timestamp::from_nanosecond(start).expect("a time");
+        let promise = job.promise.as_ref().expect("miser promises").promised.start;
+        assert!(start >= promise, "{start} is before {promise}");
+    }
+    daemon.start();
+    for job in promised {
+        let ended = daemon.wait(job.number);
+        assert!(matches!(ended.phase, Phase::Killed { by: KilledBy::Time, .. }), "{ended:?}");
+        assert_eq!(ended.attempts, 1);
+        kept_but_for_stalls(&ended);
+    }
+}
+
+#[test]
+fn nothing_starts_without_a_daemon_that_was_stopped_with_hold() {
+    let (mut daemon, promised) = with_waiting_shims();
+    let stopped = miserly(&["stop", "--hold", "--socket", &daemon.socket.display().to_string()]);
+    assert!(stopped.status.success(), "{stopped:?}");
+    daemon.stop();
+    assert_eq!(processes::shims(&daemon.path("")).len(), 1, "{}", processes::describe(&daemon.path("")));
+    let last = promised.last().and_then(|job| job.promise.as_ref()).expect("miser promises").promised.end;
+    until("the promises have passed", SOON, || (Timestamp::now() > last).then_some(()));
+    assert!(!daemon.path("one").exists());
+    daemon.start();
+    for job in promised {
+        let ended = daemon.wait(job.number);
+        assert!(matches!(ended.phase, Phase::Killed { by: KilledBy::Time, .. }), "{ended:?}");
+    }
 }

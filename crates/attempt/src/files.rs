@@ -132,6 +132,13 @@ pub trait Files {
     /// The file of the lock cannot be created or locked.
     fn take_lock(&self) -> io::Result<Option<Self::Lock>>;
 
+    /// Returns whether a process holds the lock of another attempt, whose folder is beside this one under this name. An attempt
+    /// without a folder has none.
+    ///
+    /// # Errors
+    /// The lock cannot be inspected.
+    fn is_locked(&self, folder: &str) -> io::Result<bool>;
+
     /// Returns whether the folder itself has been deleted.
     fn is_removed(&self) -> bool;
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`Files`] | the folder of an attempt |
 //! | [`Connection`] | a connection between two processes |
-//! | [`shim::Host`] | a [`shim::Supervisor`], which is a shim |
+//! | [`shim::Host`] | a [`shim::Shim`] |
 //! | [`DaemonHost`] | [`launch`](launch()) and [`find`](find()), in a daemon or its executor |
 //! | [`retire::Remains`] | [`retire::retire`], in a daemon |
 //!
@@ -65,6 +65,7 @@ pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimRep
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
 pub use spec::{
     AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, Interaction, JobUser, MAX_CPU,
-    OutputFile, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode, SpecError, SpecRecord,
+    OutputFile, Predecessors, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode,
+    SpecError, SpecRecord,
 };
 pub use time::BootTime;

@@ -36,6 +36,15 @@ pub enum ShimCommand {
     /// The shim begins the window itself if no daemon does. If the window has already begun, only
     /// its end changes.
     SetWindow(ReservedWindow),
+    /// Takes the window back that was set. Refused if it has begun.
+    RevokeWindow,
+    /// Runs the command of a waiting shim before its window, on idle resources.
+    RunEarly {
+        /// Processors, by number.
+        cpus: Vec<u32>,
+    },
+    /// Ends a waiting shim, whose attempt becomes void. Refused if the command has begun.
+    Withdraw,
     /// Moves the job to other processors at once.
     SetCpus {
         /// Processors, by number.
@@ -108,6 +117,9 @@ pub enum ShimRefusal {
     /// The job is already being terminated.
     #[error("the job is already being terminated")]
     Ending,
+    /// The window has begun.
+    #[error("its window has begun")]
+    Begun,
     /// The processor list is invalid, or a processor does not exist.
     #[error("cannot run on the processors {cpus:?}: {error}")]
     Cpus {
@@ -152,7 +164,9 @@ impl ShimCommand {
     /// Returns the processors on which the command puts the job, if it does so.
     pub fn cpus(&self) -> Option<&[u32]> {
         match self {
-            ShimCommand::BeginWindow { cpus, .. } | ShimCommand::SetCpus { cpus } => Some(cpus),
+            ShimCommand::BeginWindow { cpus, .. }
+            | ShimCommand::SetCpus { cpus }
+            | ShimCommand::RunEarly { cpus } => Some(cpus),
             _ => None,
         }
     }
@@ -205,6 +219,8 @@ pub struct AttemptState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptPhase {
+    /// The shim waits for the window of the job, without a process.
+    Waiting,
     /// The command is not running yet.
     Starting,
     /// The job is running.

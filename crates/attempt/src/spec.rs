@@ -251,6 +251,12 @@ pub enum RunMode {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window: Option<ReservedWindow>,
     },
+    /// Without a process: the shim waits for the window.
+    Waiting {
+        /// The window, if the shim may begin it without a daemon.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<ReservedWindow>,
+    },
 }
 
 /// A reserved window that has not begun.
@@ -264,6 +270,18 @@ pub struct ReservedWindow {
     pub end: BootTime,
     /// Reserved processors, by number.
     pub cpus: Vec<u32>,
+    /// What has some of the processors before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Predecessors>,
+}
+
+/// The attempts that have processors of a window before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predecessors {
+    /// The names of their folders, which are beside that of the attempt.
+    pub attempts: Vec<String>,
+    /// The instant until which the window waits for their locks.
+    pub until: BootTime,
 }
 
 impl RunMode {
@@ -271,6 +289,7 @@ impl RunMode {
     pub fn cpus(&self) -> &[u32] {
         match self {
             RunMode::Reserved { cpus, .. } | RunMode::Opportunistic { cpus, .. } => cpus,
+            RunMode::Waiting { .. } => &[],
         }
     }
 
@@ -278,7 +297,7 @@ impl RunMode {
     pub fn end(&self) -> Option<BootTime> {
         match self {
             RunMode::Reserved { end, .. } => Some(*end),
-            RunMode::Opportunistic { .. } => None,
+            RunMode::Opportunistic { .. } | RunMode::Waiting { .. } => None,
         }
     }
 
@@ -286,7 +305,7 @@ impl RunMode {
     pub fn window(&self) -> Option<&ReservedWindow> {
         match self {
             RunMode::Reserved { .. } => None,
-            RunMode::Opportunistic { window, .. } => window.as_ref(),
+            RunMode::Opportunistic { window, .. } | RunMode::Waiting { window } => window.as_ref(),
         }
     }
 }
@@ -332,7 +351,9 @@ impl AttemptSpec {
     /// The first invalid field.
     pub fn check(&self) -> Result<(), SpecError> {
         self.command_spec().check()?;
-        check_cpus(self.mode.cpus())?;
+        if !matches!(self.mode, RunMode::Waiting { .. }) {
+            check_cpus(self.mode.cpus())?;
+        }
         if self.user.as_ref().is_some_and(|user| user.uid == 0) {
             return Err(SpecError::Root);
         }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_api::model::Problem;
-use miserly_core::{BreachCause, Time};
 
 use crate::job::table::JobTable;
 use crate::promise::earlier::EarlierPromises;
@@ -27,8 +26,12 @@ pub(crate) struct PendingBatch {
     pub(crate) actions: Vec<(Attempt, Action)>,
     /// Windows that began without a daemon, until the system has started their jobs.
     pub(crate) begun: BTreeMap<i64, BegunWindow>,
-    /// The broken promises of jobs whose windows began in time: they hold if the system starts those jobs.
-    pub(crate) doubtful: BTreeMap<i64, (Time, BreachCause)>,
+    /// The processors of those windows, from the beginning on.
+    pub(crate) taken: BTreeSet<u32>,
+    /// The jobs whose waiting shims began their windows by themselves.
+    pub(crate) shims_begun: BTreeSet<i64>,
+    /// The jobs whose waiting shims failed.
+    pub(crate) shims_failed: Vec<i64>,
     /// Jobs that started although their deadline had passed, until they are removed again.
     pub(crate) expired: Vec<i64>,
     /// The starts of jobs, for the observer.
@@ -198,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_window_is_planned_by_an_action_of_its_own_unless_the_launch_is_pending() {
-        let window = PlannedWindow { start: Time::from_ticks(5), end: Time::from_ticks(9), cpus: vec![0] };
+        let (start, end) = (Time::from_ticks(5), Time::from_ticks(9));
+        let window = PlannedWindow { start, end, cpus: vec![0], after: vec![], latest: start };
         let mut batch = PendingBatch::default();
         batch.plan_window(ATTEMPT, window);
         assert!(matches!(&batch.actions[..], [(ATTEMPT, Action::PlanWindow(_))]));

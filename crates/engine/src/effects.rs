@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
-use miserly_core::{BreachCause, Effect, Refusal, State, Time};
+use miserly_core::{BreachCause, Effect, Refusal, Span, State, Time};
 use miserly_marks::{mark, mark_variant};
 
 use crate::job::output_path;
@@ -67,7 +67,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.starts.push(JobStart::of_window(record, now, at));
         record.started.get_or_insert(at);
         // A window that began without a daemon was in time, although the ledger is late.
-        let actual = begun.map_or(at, |end| at.min(end - record.limit()));
+        let actual = match record.started.filter(|_| self.batch.shims_begun.contains(&number)) {
+            Some(started) => at.min(started),
+            None => begun.map_or(at, |end| at.min(end - record.limit())),
+        };
         let wall = now.wall;
         record.promise.start(&mut self.values.promises, number, wall, actual, cause);
         self.begin_window(now, at, number);
@@ -82,21 +85,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             mark!("a window begins while its attempt is ended");
             return;
         }
-        let was_adopted = record.attempt().is_some_and(|attempt| self.release_adopted(attempt));
+        if let Some(attempt) = record.attempt() {
+            self.release_adopted(attempt);
+        }
         let Some(record) = self.jobs.get(number) else { return };
         let slack = self.slack(number, now.ticks - at);
         let end_of_work = self.end_of_work(at, number).filter(|_| self.resizes(&record.queue));
         let whole = end_of_work.map_or_else(|| record.end_of_window(at + slack), |end| end + slack);
         let (cpus, end) = match self.batch.begun.remove(&number) {
             Some(begun) if begun.cpus.is_empty() => (self.allocate_cpus(number), begun.end),
-            Some(begun) => {
-                if was_adopted {
-                    mark!("an adopted attempt keeps its processors in its window");
-                    self.cpus.take_these(&begun.cpus);
-                }
-                (begun.cpus, begun.end)
-            }
-            None => (self.allocate_cpus(number), whole),
+            Some(begun) => (begun.cpus, begun.end),
+            None => (self.allocate_planned_cpus(number), whole),
         };
         if end <= at {
             mark!("a window is over at its begin");
@@ -108,12 +107,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Some(run) => {
                 mark!("an early run enters its window");
                 run.in_window = true;
-                run.sent_window = None;
                 run.stopped = false;
                 run.cpus.clone_from(&cpus);
                 self.batch.act(Attempt { job: number, nth: run.nth }, Action::BeginWindow { cpus, end });
             }
-            None => self.launch(number, cpus, Some(end)),
+            None => match self.take_waiting_shim(number) {
+                Some(nth) => {
+                    if let Some(record) = self.jobs.get_mut(number) {
+                        record.run = Some(Run::new(nth, cpus.clone(), true));
+                    }
+                    self.batch.act(Attempt { job: number, nth }, Action::BeginWindow { cpus, end });
+                }
+                None => self.launch(number, cpus, Some(end)),
+            },
         }
     }
 
@@ -124,7 +130,25 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         match &pes {
             Some(pes) if self.is_gang(&record.queue) => self.cpus.take_shared(&record.queue, pes),
             Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
-            _ => self.cpus.take(self.procs_of(number).unwrap_or(record.submission.cpus)),
+            _ => {
+                let end = record.end_of_window(self.values.last_instant());
+                let attempt = record.attempt().or(record.waiting_attempt());
+                let count = self.procs_of(number).unwrap_or(record.submission.cpus);
+                self.cpus.take(count, &self.windows.cpus_before(end, attempt))
+            }
+        }
+    }
+
+    /// Allocates the processors of a job whose window begins: those that were planned for it, if they are free.
+    fn allocate_planned_cpus(&mut self, number: i64) -> Vec<u32> {
+        let record = self.jobs.get(number);
+        let attempt = record.and_then(|record| record.attempt().or(record.waiting_attempt()));
+        let planned = attempt.and_then(|attempt| self.windows.get(attempt)).map(|window| window.cpus.clone());
+        let count = record.map_or(0, |record| self.procs_of(number).unwrap_or(record.submission.cpus));
+        let planned = planned.filter(|cpus| cpus.len() as u64 == count);
+        match planned.filter(|cpus| self.cpus.take_all_of(cpus)) {
+            Some(cpus) => cpus,
+            None => self.allocate_cpus(number),
         }
     }
 
@@ -201,17 +225,27 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Launches a job as another attempt.
     pub(crate) fn launch(&mut self, number: i64, cpus: Vec<u32>, end: Option<Time>) {
-        let all = self.setup.opportunistic_cpus.clone();
+        let gpus = self.choose_gpus(number);
+        let Some(record) = self.jobs.get_mut(number) else { return };
+        record.attempts += 1;
+        let nth = record.attempts;
+        record.run = Some(Run { gpus, ..Run::new(nth, cpus, end.is_some()) });
+        if end.is_none() {
+            self.jobs.set_ahead(number);
+        }
+        self.act_launch(number, nth, end, false);
+    }
+
+    /// Adds the launch of an attempt of a job, or of a shim that only waits.
+    pub(crate) fn act_launch(&mut self, number: i64, nth: u32, end: Option<Time>, waits: bool) {
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
         let queue = self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
         let strict = queue.is_some_and(|queue| queue.terms.strict);
         let memory =
             self.jobs.get(number).zip(queue).and_then(|(record, queue)| record.memory.limit_in(queue));
-        let gpus = self.choose_gpus(number);
-        let Some(record) = self.jobs.get_mut(number) else { return };
-        record.attempts += 1;
-        let nth = record.attempts;
-        record.run = Some(Run { gpus: gpus.clone(), ..Run::new(nth, cpus.clone(), end.is_some()) });
+        let Some(record) = self.jobs.get(number) else { return };
+        let run = record.run.as_ref().filter(|_| !waits);
+        let (gpus, cpus) = run.map(|run| (run.gpus.clone(), run.cpus.clone())).unwrap_or_default();
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.to_string(),
@@ -222,11 +256,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             credential: record.credential.clone(),
             output: output_path::output(record),
             append: nth > 1 + record.never_ran,
+            waits,
+            ordinal: nth - record.never_ran,
             error: record.submission.error.is_some().then(|| output_path::error(record)),
             memory,
             strict,
             gpus: (self.setup.gpus > 0).then_some(gpus),
-            cpus: if end.is_some() { cpus } else { all },
+            cpus: match end {
+                Some(_) => cpus,
+                None if waits => vec![],
+                None => self.setup.opportunistic_cpus.clone(),
+            },
             end,
             planned_window: None,
             grace: record.grace(self.setup.grace),
@@ -234,9 +274,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             orphan_resume_delay: self.setup.orphan_resume_delay,
             limit: gang.then(|| record.limit()),
         };
-        if end.is_none() {
-            self.jobs.set_ahead(number);
-        }
         self.batch.touch(number);
         self.batch.act(Attempt { job: number, nth }, Action::Launch(Box::new(launch)));
     }
@@ -264,7 +301,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 mark!("an early run begins");
                 self.batch.starts.push(JobStart::opportunistic(record, now, at));
                 record.started.get_or_insert(at);
-                self.launch(number, vec![], None);
+                match self.take_waiting_shim(number) {
+                    Some(nth) => self.run_shim_early(number, nth),
+                    None => self.launch(number, vec![], None),
+                }
             }
             return;
         };
@@ -276,19 +316,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(Attempt { job: number, nth: run.nth }, action);
     }
 
-    pub(crate) fn record_promise(
-        &mut self,
-        now: Now,
-        number: i64,
-        latest: Time,
-        broken: Option<BreachCause>,
-    ) {
-        if let Some(cause) = broken
-            && self.batch.begun.contains_key(&number)
-        {
+    fn record_promise(&mut self, now: Now, number: i64, latest: Time, broken: Option<BreachCause>) {
+        if broken.is_some() && self.batch.begun.contains_key(&number) {
             mark!("only the ledger is late");
             // The window began without a daemon, as promised. Only the ledger is late.
-            self.batch.doubtful.insert(number, (latest, cause));
             return;
         }
         let broken = broken.map(|cause| self.promise_cause(cause));
@@ -383,6 +414,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(mut record) = self.jobs.remove(number) else { return };
         self.dependencies.untrack(number);
         self.dependencies.leave_place(number);
+        if let Some(attempt) = record.waiting_attempt() {
+            // Its end concerns no job then. If its window has begun, the command ends, too.
+            self.batch.act(attempt, Action::Kill { grace: Span::ZERO });
+        }
         if let Some(run) = record.run.take() {
             self.cpus.give(&run.cpus);
             self.batch.act(Attempt { job: number, nth: run.nth }, Action::Forget);

@@ -9,6 +9,8 @@ use miserly_core::{System, Time, Violation, WakeUps};
 use miserly_marks::{mark, mark_variant};
 
 use crate::attempt::late_start::has_late_end;
+use crate::attempt::planned_windows::SentWindows;
+use crate::attempt::waiting_shims::WaitingShims;
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
@@ -28,8 +30,9 @@ use crate::submission::request_ids::RequestIds;
 use crate::values::EngineValues;
 use crate::view::waiters::EndWaiters;
 use crate::{
-    Absence, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonRequest, Journal, JournalBatch, JournalError,
-    JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Snapshots, StartObserver, Usage,
+    Absence, Attempt, AttemptOutcome, BegunWindow, Caller, DaemonInfo, DaemonRequest, Journal, JournalBatch,
+    JournalError, JournalLine, Launcher, Now, Queue, QueueState, Record, Requester, Snapshots, StartObserver,
+    Usage,
 };
 
 /// An input of the engine.
@@ -58,6 +61,10 @@ pub enum Input {
     CapacityLost(Attempt, String),
     /// The processors that are online from now on, by number.
     Online(Vec<u32>),
+    /// The shim of an attempt holds this planned window from now on, or none.
+    Holds(Attempt, Option<crate::HeldWindow>),
+    /// The shim of an attempt began its window by itself, and was told too late not to.
+    Began(BegunWindow),
     /// The machine slept until now.
     Slept,
     /// The machine, or the session of the daemon, shuts down.
@@ -73,6 +80,9 @@ pub enum EngineError {
     /// A policy or an event broke a rule, and nothing is left that can be set aside.
     #[error(transparent)]
     Violation(#[from] Violation),
+    /// Windows began without a daemon, and the ledger has other plans. Their attempts are adopted, and the inputs applied again.
+    #[error("windows began that the ledger does not start")]
+    NotStarted(Vec<BegunWindow>),
 }
 
 /// The daemon's engine.
@@ -90,7 +100,8 @@ pub enum EngineError {
 /// | `submission::submit` | submit |
 /// | `attempt::end` | end attempts |
 /// | `attempt::late_start` | begin windows late, with their jobs |
-/// | `attempt::planned_windows` | plan the windows of opportunistic jobs |
+/// | `attempt::planned_windows` | plan the windows that shims may begin by themselves |
+/// | `attempt::waiting_shims` | launch shims that wait for windows, withdraw them |
 /// | `attempt::adoption` | adopt attempts without a record, report jobs that cannot be read |
 /// | `dependency::conditions` | end jobs that wait for another end of a job |
 /// | `dependency::release` | submit jobs that waited for other jobs or for an instant |
@@ -137,6 +148,9 @@ pub struct Engine<L, J> {
     /// The durable state, for readers.
     pub(crate) snapshots: Snapshots,
     pub(crate) start_observer: Option<StartObserver>,
+    /// The planned windows that shims have.
+    pub(crate) windows: SentWindows,
+    pub(crate) shims: WaitingShims,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -145,6 +159,8 @@ struct Inputs {
     /// Whether nothing was done for a while: the machine slept, or the last commit failed.
     away: bool,
     shuts_down: bool,
+    /// The windows that shims hold now.
+    held: Vec<(Attempt, Option<crate::HeldWindow>)>,
     requests: VecDeque<(Caller, Box<DaemonRequest>, Box<dyn Requester>)>,
 }
 
@@ -153,7 +169,8 @@ impl Inputs {
     fn new(left: Option<Facts>, inputs: Vec<Input>) -> Inputs {
         let away = left.is_some();
         let facts = left.unwrap_or_default();
-        let mut sorted = Inputs { facts, away, shuts_down: false, requests: VecDeque::new() };
+        let (held, requests) = (vec![], VecDeque::new());
+        let mut sorted = Inputs { facts, away, shuts_down: false, held, requests };
         for input in inputs {
             mark_variant!(
                 &input,
@@ -168,6 +185,8 @@ impl Inputs {
                     Online,
                     Slept,
                     ShuttingDown,
+                    Holds,
+                    Began,
                 }
             );
             match input {
@@ -177,6 +196,8 @@ impl Inputs {
                 Input::EpilogFailed(attempt, why) => sorted.facts.epilogs.push((attempt, why)),
                 Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
                 Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
+                Input::Holds(attempt, window) => sorted.held.push((attempt, window)),
+                Input::Began(begun) => sorted.facts.begun.push(begun),
                 Input::Slept => sorted.away = true,
                 Input::ShuttingDown => sorted.shuts_down = true,
                 Input::Online(cpus) => sorted.facts.online = Some(cpus),
@@ -204,6 +225,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// If the journal fails in any other way. What breaks a rule is set aside.
     pub fn process_batch(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), EngineError> {
         let mut inputs = Inputs::new(self.retry.begin(), inputs);
+        self.windows.hold(std::mem::take(&mut inputs.held));
         self.note_shutdown(now, inputs.shuts_down);
         while let Err(error) = self.apply_inputs(now, &mut inputs) {
             self.set_aside(now, error)?;
@@ -247,20 +269,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let Facts { launches, ends, used, epilogs, overdue, losses, online } = inputs.facts.clone();
+        let Facts { launches, ends, used, epilogs, begun, overdue, losses, online } = inputs.facts.clone();
         self.settle_left_out(now)?;
         // After a failed commit no action followed what was due.
         let was_away = inputs.away
             || self.has_stalled(now)
             || has_late_end(now, &ends)
+            || !begun.is_empty()
             || self.has_late_launch(&launches);
         if was_away {
             mark!("an absence without a restart");
-            let begun = self.windows_begun(now, &ends);
-            let absence = Absence { ended: ends, launched: launches, used, epilogs, begun: begun.clone() };
-            self.apply_absence(now, absence)?;
-            self.adopt_begun(&begun);
+            let begun = self.windows_begun(now, &ends, begun);
+            self.apply_absence(now, Absence { ended: ends, launched: launches, used, epilogs, begun })?;
         } else {
+            self.begin_all_waiting(launches.iter().copied());
             self.judge_launches(now, &launches);
             self.record_usage(&used);
             self.record_epilogs(epilogs);
@@ -346,8 +368,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let batch = std::mem::take(&mut self.batch);
         let jobs_changed = batch.jobs_changed();
         for (attempt, action) in batch.actions {
+            self.windows.note(attempt, &action);
             self.launcher.act(attempt, action);
         }
+        self.shims.note_failed(&batch.shims_failed, &self.jobs);
         if jobs_changed {
             self.send_slot_schedules();
         }

@@ -50,15 +50,16 @@ pub use miserly_saved::{
 };
 
 pub use attempt::launcher::{
-    Absence, Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Launch, Launcher, PlannedWindow,
-    SlotSchedule,
+    Absence, Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, HeldWindow, Launch, Launcher,
+    PlannedWindow, SlotSchedule,
 };
 pub use attempt::start_observer::{JobStart, StartObserver};
+pub use attempt::waiting_shims::WaitingShimLimits;
 pub use cpus::topology::Topology;
 pub use daemon_info::{AccountNames, DaemonInfo};
 pub use engine::{Engine, EngineError, Input};
 pub use job::memory::{JobMemory, MemoryAmount};
-pub use job::record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, SentWindow};
+pub use job::record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, WaitingShim};
 pub use job::unrecorded::Adoption;
 pub use job::usage::{Usage, UsageLog};
 pub use journal::{

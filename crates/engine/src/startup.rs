@@ -7,6 +7,8 @@ use std::sync::Arc;
 use miserly_core::{Entry, Fault, JobId, Round, State, System, WakeUps};
 use miserly_marks::mark;
 
+use crate::attempt::planned_windows::SentWindows;
+use crate::attempt::waiting_shims::WaitingShims;
 use crate::batch::PendingBatch;
 use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
@@ -73,6 +75,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             reads: VecDeque::new(),
             snapshots,
             start_observer: None,
+            windows: SentWindows::default(),
+            shims: WaitingShims::default(),
         };
         engine.load()?;
         engine.publish();
@@ -87,23 +91,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// As [`process_batch`](Engine::process_batch). If the journal is full nothing has begun, and the call may be repeated.
     pub fn begin(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
-        loop {
-            match self.apply_beginning(now, absence) {
-                Ok(true) => break,
-                Ok(false) => {
-                    mark!("a start knows of a window too late");
-                    self.batch = PendingBatch::default();
-                    self.load()?;
-                }
-                Err(error) => {
-                    mark!("a start sets something aside");
-                    self.set_aside(now, error)?;
-                }
-            }
+        while let Err(error) = self.apply_beginning(now, absence) {
+            mark!("a start sets something aside");
+            self.set_aside(now, error)?;
         }
         self.move_gang_jobs();
         self.resend_state(now.ticks);
-        self.forget_planned_windows();
+        self.withdraw_again();
+        self.expect_windows();
         self.add_planned_windows();
         self.batch.has_setup = true;
         self.report_unreadable();
@@ -118,23 +113,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.apply_configuration(now)
     }
 
-    /// Applies what happened without a daemon. Returns whether no job can have started on the processors of a begun window: each
-    /// one has its job, or was adopted before.
-    fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<bool, EngineError> {
+    fn apply_beginning(&mut self, now: Now, absence: &Absence) -> Result<(), EngineError> {
         self.batch.line(&JournalLine::began(now.ticks, now.wall, &self.setup));
         self.settle_left_out(now)?;
-        self.withhold_adopted(now)?;
         self.apply_absence(now, absence.clone())?;
         self.fit_pools(now)?;
-        self.settle_dependencies(now, None)?;
-        let is_settled = !self.adopt_begun(&absence.begun);
-        self.fit_pools(now)?;
-        Ok(is_settled)
+        self.settle_dependencies(now, None)
     }
 
     /// Removes what adopted attempts hold from the pools before the first round: it may start jobs.
     ///
-    /// No round of the journal shows that, so a replay goes on at the checkpoint of this start.
+    /// No round of the journal shows that, so a replay goes on at the checkpoint of this batch.
     fn withhold_adopted(&mut self, now: Now) -> Result<(), EngineError> {
         if self.unrecorded.adopted().next().is_none() {
             return Ok(());
@@ -145,15 +134,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 mark!("a start knows less than a whole pool");
                 let failed = |rule| JournalError::Damaged(format!("a pool cannot be made: {rule}").into());
                 queue.restore_capacity(capacity).map_err(failed)?;
+                if !std::mem::replace(&mut self.batch.has_setup, true) {
+                    self.batch.line(&JournalLine::Recovered { wall: now.wall });
+                }
             }
         }
-        self.batch.line(&JournalLine::Recovered { wall: now.wall });
         Ok(())
     }
 
     /// Applies at the present instant everything that happened while no daemon ran or the machine slept.
+    ///
+    /// # Errors
+    /// [`EngineError::NotStarted`] if a window that began has no start in the ledger: an overdue job is there, or the ledger has other
+    /// plans. Then the windows are adopted before anything else, and the caller applies its inputs again.
     pub(crate) fn apply_absence(&mut self, now: Now, absence: Absence) -> Result<(), EngineError> {
         mark!("an absence");
+        self.withhold_adopted(now)?;
+        let begun = self.not_started(absence.begun.clone());
+        self.batch.taken = begun.into_iter().flat_map(|begun| begun.cpus).collect();
+        self.begin_all_waiting(absence.launched.iter().copied());
+        self.begin_all_waiting(absence.begun.iter().map(|begun| (begun.attempt, now.ticks)));
         self.judge_launches(now, &absence.launched);
         // Not at the instants at which it was due: no action followed then.
         let at = self.values.next_instant(now.ticks);
@@ -166,9 +166,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.find_overdue(at, &mut round);
         self.update_dependencies(now, at, &mut round)?;
-        self.apply_begun_windows(at, absence.begun, &mut round);
+        self.apply_begun_windows(at, absence.begun.clone(), &mut round);
         self.play(now, at, round)?;
-        self.revert_begun_windows(now)?;
+        let not_started = self.not_started(absence.begun);
+        if !not_started.is_empty() {
+            mark!("a begun window has no start in the ledger");
+            return Err(EngineError::NotStarted(not_started));
+        }
         // Those of windows that began without this daemon.
         self.judge_launches(now, &absence.launched);
         self.settle_dependencies(now, Some(Fault::Away))
@@ -177,6 +181,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Replaces the state in memory by the stored state.
     pub(crate) fn load(&mut self) -> Result<(), EngineError> {
         self.setup.roll_back();
+        self.shims.plan_again();
         let Loaded { jobs, system, earlier, unreadable, left_out } = self.loaded()?;
         self.dependencies = DependencyTracker::new(&self.setup.user_limits, jobs.records());
         self.cpus = self.cpus.anew(&self.setup);
@@ -325,7 +330,10 @@ impl StoredJobs {
         let mut jobs = StoredJobs::default();
         for row in journal.live_jobs()? {
             match Record::read(&row) {
-                Ok(record) => jobs.attempts.extend(record.attempt()),
+                Ok(record) => {
+                    jobs.attempts.extend(record.attempt());
+                    jobs.attempts.extend(record.waiting_attempt());
+                }
                 Err(_) => drop(jobs.unreadable.insert(row.number)),
             }
         }

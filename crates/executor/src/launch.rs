@@ -39,6 +39,8 @@ pub struct LaunchRequest {
     pub array: Option<(i64, u32)>,
     /// Whether its outputs follow those of an earlier attempt that ran.
     pub append: bool,
+    /// The number of the run of the command, from 1.
+    pub ordinal: u32,
     /// Memory in kilobytes, not 0; `None` for no limit.
     pub memory: Option<u64>,
     /// Whether it has processors of its own, even when they idle.
@@ -203,7 +205,7 @@ impl LaunchRequest {
         set(&["MISERLY_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"], tasks.to_string());
         set(&["SLURM_CPUS_PER_TASK"], (cpus / tasks).max(1).to_string());
         set(&["MISERLY_QUEUE", "SLURM_JOB_PARTITION"], self.queue.clone());
-        set(&["MISERLY_ATTEMPT"], self.attempt.nth.to_string());
+        set(&["MISERLY_ATTEMPT"], self.ordinal.to_string());
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
         if let Some(gpus) = &self.gpus {
             let (names, indexes) = gpu_variables(gpus);
@@ -281,6 +283,7 @@ pub(crate) mod tests {
             configured_queue: "queue".into(),
             array: None,
             append: false,
+            ordinal: 1,
             memory: None,
             strict: false,
             gpus: None,
@@ -311,7 +314,7 @@ pub(crate) mod tests {
         let mode = |cpus, window| RunMode::Opportunistic { cpus, window };
         let strange = 1_000_000;
         invalid(&LaunchRequest { mode: mode(vec![strange], None), ..request() }, "processor 1000000");
-        let window = |start, end, cpus| Some(ReservedWindow { start, end, cpus });
+        let window = |start, end, cpus| Some(ReservedWindow { start, end, cpus, after: None });
         let cpus = usable_cpus().unwrap();
         let planned = window(BootTime(1), BootTime(2), vec![strange]);
         invalid(&LaunchRequest { mode: mode(cpus.clone(), planned), ..request() }, "processor 1000000");
@@ -349,6 +352,7 @@ pub(crate) mod tests {
     fn the_job_of_an_array_has_its_names() {
         let mut request = LaunchRequest { array: Some((3, 7)), append: true, memory: Some(2), ..request() };
         request.attempt = AttemptId { job: 5, nth: 2 };
+        request.ordinal = 2;
         request.submission.name = Some("a/b".into());
         request.submission.error = Some("e%x-%j".into());
         request.submission.array =

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use miserly_attempt::AttemptEnd;
 use miserly_attempt::files::{END, Files, Flush, LOCK, RecordError, SHIM, SPEC, STARTED, parse};
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::de::DeserializeOwned;
@@ -222,6 +222,25 @@ impl Files for Folder {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(AttemptLock { fd: file.into() })),
             Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn is_locked(&self, folder: &str) -> io::Result<bool> {
+        if Path::new(folder).file_name() != Some(folder.as_ref()) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let path = self.path().with_file_name(folder).join(LOCK);
+        let file =
+            match File::options().read(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
+            };
+        // A shared lock, which is released at once, does not disturb another reader.
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(true),
             Err(error) => Err(error.into()),
         }
     }

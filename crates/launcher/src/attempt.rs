@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use miserly_api::model::{KilledBy, OverdueCause};
 use miserly_core::Span;
-use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch, Usage};
+use miserly_engine::{Action, Attempt, AttemptOutcome, Input, Launch, PlannedWindow, Usage};
 use miserly_executor::{FindFailure, LaunchFailureKind};
-use miserly_launch::BootTime;
+use miserly_launch::{AttemptState, BootTime, ReservedWindow};
 use miserly_marks::{mark, mark_variant};
 
 use crate::backoff::Backoff;
 use crate::crash_point::CrashPoint;
 use crate::force::ForcedEnd;
+use crate::held_windows::{CpuUse, HeldWindows};
 use crate::message::AttemptMessage;
 use crate::outcome::{failed, launched, outcome, used};
 use crate::parking::Parking;
 use crate::site::{Found, Host, ShimHandle, ShimOf, Site};
-use crate::supervise::Supervision;
+use crate::supervise::{Supervision, Told};
 use crate::tasks::{FailedLaunch, PendingLaunch, Task, TaskResult};
 use crate::{convert, queue_programs};
 
@@ -37,11 +38,11 @@ pub enum Begin<T> {
     Launch(Box<Launch>),
     /// Find out the state of the attempt, which could not be read before.
     Find,
-    /// Supervise a shim that was found alive.
-    Alive(T),
-    /// Supervise the shim of an attempt without a usable record. It runs on, also if it was stopped: nobody else continues it. With
-    /// a grace period it is ended.
-    Adopted(T, Option<Span>),
+    /// Supervise a shim that was found alive, in this state as far as it has answered.
+    Alive(T, Option<AttemptState>),
+    /// As above, of an attempt without a usable record. It runs on, also if it was stopped: nobody else continues it. With a grace
+    /// period it is ended.
+    Adopted(T, Option<AttemptState>, Option<Span>),
 }
 
 /// An attempt.
@@ -55,6 +56,12 @@ pub(crate) struct Supervised<S: Site> {
     backoff: Backoff,
     /// The start of the window with which it was launched, if it had one.
     planned_start: Option<BootTime>,
+    /// The window with which it is launched. Its shim has it from the launch on.
+    window: Option<ReservedWindow>,
+    /// What its shim was told to do with the command.
+    told: Told,
+    /// Whether it is withdrawn: only its shim was launched.
+    is_withdrawn: bool,
 }
 
 /// The stage of an attempt.
@@ -93,10 +100,24 @@ impl<S: Site> Supervised<S> {
     pub(crate) fn begin(site: &S, attempt: Attempt, number: u64, begin: Begin<ShimOf<S>>) -> Supervised<S> {
         mark_variant!(&begin, Begin { Launch, Find, Alive, Adopted });
         let stage = Stage::Over;
-        let (deferred, backoff, planned_start) = (vec![], Backoff::new(FIRST), None);
-        let mut this = Supervised { attempt, number, stage, deferred, backoff, planned_start };
+        let mut this = Supervised {
+            attempt,
+            number,
+            stage,
+            deferred: vec![],
+            backoff: Backoff::new(FIRST),
+            planned_start: None,
+            window: None,
+            told: Told::Unknown,
+            is_withdrawn: false,
+        };
         match begin {
             Begin::Launch(launch) => {
+                this.told = match launch.end {
+                    Some(_) => Told::BeginWindow,
+                    None if launch.waits => Told::Wait,
+                    None => Told::RunEarly,
+                };
                 this.stage = Stage::Queued(PendingLaunch {
                     launch,
                     is_repeated: false,
@@ -104,11 +125,11 @@ impl<S: Site> Supervised<S> {
                 });
             }
             Begin::Find => this.find(site, FindReason::Restart),
-            Begin::Alive(shim) => this.supervise(site, shim),
-            Begin::Adopted(shim, grace) => {
+            Begin::Alive(shim, answer) => this.take_up(site, shim, answer.as_ref()),
+            Begin::Adopted(shim, answer, grace) => {
                 let action = grace.map_or(Action::Continue, |grace| Action::Kill { grace });
                 this.deferred.push(AttemptMessage::Do(action));
-                this.supervise(site, shim);
+                this.take_up(site, shim, answer.as_ref());
             }
         }
         this
@@ -123,8 +144,51 @@ impl<S: Site> Supervised<S> {
         }
     }
 
+    /// Returns whether its shim may begin a window that overlaps with a use, by itself.
+    pub(crate) fn may_have(&self, used: CpuUse<'_>) -> bool {
+        match &self.stage {
+            Stage::Running(supervision) => supervision.held.overlaps(used),
+            Stage::Launching | Stage::Finding(FindReason::Launch(_)) => {
+                self.window.as_ref().is_some_and(|window| used.overlaps(window))
+            }
+            Stage::Finding(FindReason::Restart) | Stage::FindingLater(FindReason::Restart, _) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether its shim is to lose all windows that overlap with a use.
+    pub(crate) fn loses(&self, used: CpuUse<'_>) -> bool {
+        let last = match &self.stage {
+            Stage::Running(supervision) => supervision.held.last(),
+            _ => self.window.as_ref(),
+        };
+        last.is_none_or(|window| !used.overlaps(window))
+    }
+
+    /// Returns whether it is withdrawn and not over. Its command may have begun.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_withdrawn && !matches!(self.stage, Stage::Over)
+    }
+
+    /// Returns whether its shim waits, and was not told to begin.
+    pub(crate) fn is_waiting(&self) -> bool {
+        match &self.stage {
+            Stage::Running(supervision) => supervision.told() == Told::Wait,
+            _ => self.told == Told::Wait,
+        }
+    }
+
+    fn take_up(&mut self, site: &S, shim: ShimOf<S>, state: Option<&AttemptState>) {
+        let held = state.map_or_else(HeldWindows::unknown, |state| {
+            self.told = state.into();
+            HeldWindows::of(state.window.clone())
+        });
+        self.supervise(site, shim, held);
+    }
+
     /// Takes a message, which has its effect with the next [`advance`](Supervised::advance).
     pub(crate) fn take(&mut self, site: &S, message: AttemptMessage) {
+        self.is_withdrawn |= matches!(message, AttemptMessage::Do(Action::Withdraw));
         match &mut self.stage {
             Stage::Running(supervision) => supervision.take(site, message),
             Stage::Queued(_) if ends(&message) => {
@@ -154,6 +218,12 @@ impl<S: Site> Supervised<S> {
             Stage::FindingLater(reason, at) if at <= now => self.find(site, reason),
             Stage::Running(mut supervision) => {
                 supervision.exchange(site, now);
+                if let Some(held) = supervision.take_held(site.host()) {
+                    site.report(held);
+                }
+                if let Some(begun) = supervision.take_begun() {
+                    site.report(Input::Began(begun));
+                }
                 self.report_start(site, &mut supervision, now);
                 supervision.force(site);
                 if supervision.has_exited {
@@ -166,11 +236,20 @@ impl<S: Site> Supervised<S> {
         }
     }
 
-    /// Gives a queued launch to a thread. Returns whether it was queued.
-    pub(crate) fn launch(&mut self, site: &S) -> bool {
+    /// Returns the launch, if it is queued.
+    pub(crate) fn queued(&self) -> Option<&PendingLaunch> {
+        if let Stage::Queued(pending) = &self.stage { Some(pending) } else { None }
+    }
+
+    /// Gives a queued launch to a thread, with this planned window. Returns whether it was queued.
+    pub(crate) fn launch(&mut self, site: &S, window: Option<PlannedWindow>) -> bool {
         match mem::replace(&mut self.stage, Stage::Launching) {
             Stage::Queued(mut pending) => {
-                self.update_plan(site, &mut pending.launch);
+                let clock = site.host().clock();
+                self.window = window.as_ref().map(|window| convert::window(clock, window));
+                let start = self.window.as_ref().map(|window| window.start);
+                self.planned_start = start.filter(|_| !pending.launch.waits);
+                pending.launch.planned_window = window;
                 site.launch(self.attempt, pending);
                 true
             }
@@ -179,20 +258,6 @@ impl<S: Site> Supervised<S> {
                 false
             }
         }
-    }
-
-    /// Puts the latest plan into a launch that has waited: a shim begins a window that is past at once.
-    fn update_plan(&mut self, site: &S, launch: &mut Launch) {
-        let plans =
-            |message: &mut AttemptMessage| matches!(message, AttemptMessage::Do(Action::PlanWindow(_)));
-        for message in self.deferred.extract_if(.., plans) {
-            if let AttemptMessage::Do(Action::PlanWindow(window)) = message {
-                mark!("a launch gets a later plan");
-                launch.planned_window = Some(window);
-            }
-        }
-        let start = launch.planned_window.as_ref().map(|window| window.start);
-        self.planned_start = start.map(|start| site.host().clock().boot_time(start));
     }
 
     /// Gives up a queued launch whose window has lost more than the grace period. The attempt counts
@@ -209,7 +274,10 @@ impl<S: Site> Supervised<S> {
     pub(crate) fn finished(&mut self, site: &S, result: TaskResult<ShimOf<S>>) {
         mark_variant!(&result, TaskResult { Launched, Failed, Taken, Found, Killed });
         match result {
-            TaskResult::Launched(shim) => self.supervise(site, shim),
+            TaskResult::Launched(shim) => {
+                let held = HeldWindows::of(self.window.take());
+                self.supervise(site, shim, held);
+            }
             TaskResult::Failed(failed) => {
                 tracing::warn!("job {} cannot be launched: {}", self.attempt.job, failed.error);
                 self.find(site, FindReason::Launch(failed));
@@ -239,7 +307,11 @@ impl<S: Site> Supervised<S> {
             (Err(error), reason) if !matches!(error, FindFailure::Final(_)) => {
                 self.find_later(site, reason, error);
             }
-            (Ok(Found::Alive(shim)), _) => self.supervise(site, shim),
+            (Ok(Found::Alive(shim)), FindReason::Launch(_)) => {
+                let held = HeldWindows::of(self.window.take());
+                self.supervise(site, shim, held);
+            }
+            (Ok(Found::Alive(shim)), _) => self.supervise(site, shim, HeldWindows::unknown()),
             (Ok(Found::NeverRan), FindReason::Launch(failed)) => self.launch_failed(site, *failed),
             (Ok(Found::NeverRan), FindReason::Exit(_)) => {
                 mark!("a shim was gone before the start");
@@ -275,6 +347,9 @@ impl<S: Site> Supervised<S> {
     /// Reports later that the attempt lacked a resource of the machine before the command could run. The
     /// pause is longer after each attempt of the job.
     fn never_ran(&mut self, site: &S) {
+        if self.is_withdrawn {
+            return self.report(site, AttemptOutcome::NeverRan);
+        }
         let mut backoff = Backoff::new(FIRST);
         let pause = (0..self.attempt.nth.min(PAUSES)).map(|_| backoff.pause()).last().unwrap_or(FIRST);
         self.stage = Stage::NeverRan(site.now().after(pause));
@@ -316,9 +391,9 @@ impl<S: Site> Supervised<S> {
         self.stage = Stage::Delayed(PendingLaunch { is_repeated: true, ..pending }, at);
     }
 
-    fn supervise(&mut self, site: &S, shim: ShimOf<S>) {
+    fn supervise(&mut self, site: &S, shim: ShimOf<S>, held: HeldWindows) {
         let parking = Parking::new(self.planned_start);
-        match Supervision::new(site, self.attempt, self.number, shim, parking) {
+        match Supervision::new(site, self.attempt, self.number, shim, parking, (self.told, held)) {
             Ok(mut supervision) => {
                 site.note_shim();
                 self.backoff.reset();
@@ -408,10 +483,11 @@ fn is_late(site: &impl Site, pending: &PendingLaunch) -> bool {
 
 /// Returns whether a message ends the attempt.
 fn ends(message: &AttemptMessage) -> bool {
-    matches!(message, AttemptMessage::Do(Action::Kill { .. } | Action::EndOverdue { .. }))
+    matches!(message, AttemptMessage::Do(Action::Kill { .. } | Action::EndOverdue { .. } | Action::Withdraw))
 }
 
 /// Returns whether a message requires a running job.
 fn needs_job(message: &AttemptMessage) -> bool {
-    ends(message) || matches!(message, AttemptMessage::Do(Action::BeginWindow { .. }))
+    ends(message)
+        || matches!(message, AttemptMessage::Do(Action::BeginWindow { .. } | Action::RunEarly { .. }))
 }

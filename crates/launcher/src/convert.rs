@@ -9,7 +9,7 @@ use miserly_engine::{
 };
 use miserly_executor::{AttemptId, LaunchRequest};
 use miserly_launch::{
-    AttemptEnd, BootTime, EndCause, Exit, ReservedWindow, RunMode, ShimCommand, StartFailure,
+    AttemptEnd, BootTime, EndCause, Exit, Predecessors, ReservedWindow, RunMode, ShimCommand, StartFailure,
 };
 use miserly_marks::{mark, mark_variant};
 
@@ -34,16 +34,21 @@ pub(crate) fn request(clock: &BootClock<impl Clocks>, attempt: Attempt, launch: 
         configured_queue: launch.configured_queue.clone(),
         array: launch.array.map(Into::into),
         append: launch.append,
+        ordinal: launch.ordinal,
         memory: launch.memory.map(MemoryAmount::kilobytes),
         // The host has the limit of open files.
         files: None,
         mode: match launch.end {
             Some(_) if launch.limit.is_some() => RunMode::Reserved { cpus, end: BootTime::MAX },
             Some(end) => RunMode::Reserved { cpus, end: clock.boot_time(end) },
-            None => RunMode::Opportunistic {
-                cpus,
-                window: launch.planned_window.clone().map(|planned| window(clock, planned)),
-            },
+            None => {
+                let window = launch.planned_window.as_ref().map(|planned| window(clock, planned));
+                if launch.waits {
+                    RunMode::Waiting { window }
+                } else {
+                    RunMode::Opportunistic { cpus, window }
+                }
+            }
         },
         grace: duration(launch.grace),
         cleanup: duration(launch.cleanup_time),
@@ -60,7 +65,10 @@ pub(crate) fn command(clock: &BootClock<impl Clocks>, action: Action) -> Option<
         Action::Stop => ShimCommand::Stop,
         Action::Continue => ShimCommand::Resume,
         Action::BeginWindow { cpus, end } => ShimCommand::BeginWindow { cpus, end: clock.boot_time(end) },
-        Action::PlanWindow(planned) => ShimCommand::SetWindow(window(clock, planned)),
+        Action::PlanWindow(planned) => ShimCommand::SetWindow(window(clock, &planned)),
+        Action::RevokeWindow => ShimCommand::RevokeWindow,
+        Action::RunEarly { cpus } => ShimCommand::RunEarly { cpus },
+        Action::Withdraw => ShimCommand::Withdraw,
         Action::Move(cpus) => ShimCommand::SetCpus { cpus },
         Action::RunFor(limit) => ShimCommand::SetRunLimit { limit: duration(limit) },
         Action::EndAt(end) => ShimCommand::SetEnd { end: clock.boot_time(end), max_after_resume: None },
@@ -166,11 +174,19 @@ fn failure(failure: &StartFailure) -> model::Failure {
     }
 }
 
-fn window(
-    clock: &BootClock<impl Clocks>,
-    PlannedWindow { start, end, cpus }: PlannedWindow,
-) -> ReservedWindow {
-    ReservedWindow { start: clock.boot_time(start), end: clock.boot_time(end), cpus }
+/// Returns a planned window as a shim gets it.
+pub(crate) fn window(clock: &BootClock<impl Clocks>, planned: &PlannedWindow) -> ReservedWindow {
+    let folder = |attempt: &Attempt| format!("{}.{}", attempt.job, attempt.nth);
+    let after = || Predecessors {
+        attempts: planned.after.iter().map(folder).collect(),
+        until: clock.boot_time(planned.latest),
+    };
+    ReservedWindow {
+        start: clock.boot_time(planned.start),
+        end: clock.boot_time(planned.end),
+        cpus: planned.cpus.clone(),
+        after: (!planned.after.is_empty()).then(after),
+    }
 }
 
 /// Returns a span as a duration; none below 0.

@@ -69,7 +69,8 @@ impl DesiredState {
     /// Changes the parts for a new command. Returns the command, unless a part now contains it.
     fn absorb(&mut self, command: ShimCommand) -> Option<ShimCommand> {
         use ShimCommand::{
-            BeginWindow, Kill, Resume, SetCpus, SetEnd, SetRunLimit, SetWindow, Signal, Status, Stop,
+            BeginWindow, Kill, Resume, RevokeWindow, RunEarly, SetCpus, SetEnd, SetRunLimit, SetWindow,
+            Signal, Status, Stop, Withdraw,
         };
         match &command {
             BeginWindow { .. } => self.drop_all(|part| !matches!(part.command, Signal { .. })),
@@ -109,7 +110,11 @@ impl DesiredState {
             SetEnd { .. } | SetRunLimit { .. } => {
                 self.drop_all(|part| matches!(part.command, SetEnd { .. } | SetRunLimit { .. }));
             }
-            SetWindow(_) => self.drop_all(|part| matches!(part.command, SetWindow(_))),
+            SetWindow(_) | RevokeWindow => {
+                self.drop_all(|part| matches!(part.command, SetWindow(_) | RevokeWindow));
+            }
+            Withdraw => self.parts.clear(),
+            RunEarly { .. } => self.drop_all(|part| matches!(part.command, RunEarly { .. })),
             Status => self.drop_all(|part| part.command == Status),
         }
         Some(command)
@@ -191,8 +196,8 @@ impl DesiredState {
                 }
                 _ => None,
             },
-            // The job runs until its grace ends, whatever else it is told.
-            ShimReply::Refused(ShimRefusal::Ending) => None,
+            // The job runs until its grace ends, whatever else it is told. Its supervision reports a window that has begun.
+            ShimReply::Refused(ShimRefusal::Ending | ShimRefusal::Begun) => None,
             // Processes that have not stopped yet stop when they can.
             ShimReply::NotStopped { running, .. } => Some(format!("{running:?} have not stopped")),
             ShimReply::Refused(ShimRefusal::Unknown { error }) | ShimReply::Unknown { error } => {

@@ -29,6 +29,10 @@ mod attempt;
 
 mod supervise;
 
+mod held_windows;
+
+mod grants;
+
 mod start_watch;
 
 mod parking;

@@ -34,9 +34,15 @@ impl Parking {
             }
             ShimCommand::BeginWindow { .. } => *self = Parking { in_window: true, ..Parking::default() },
             ShimCommand::SetWindow(window) => self.start = Some(window.start),
+            ShimCommand::RevokeWindow => self.start = None,
             _ => {}
         }
         true
+    }
+
+    /// Returns whether memory is short.
+    pub(crate) const fn is_short(&self) -> bool {
+        self.short
     }
 
     /// Takes note of a shortage of memory or of its end. Returns the command for the shim.
@@ -94,7 +100,7 @@ mod tests {
         assert_eq!(parking.set_short(NOW, true), Some(Stop));
         assert_eq!(parking.set_short(NOW, false), Some(Resume));
         assert_eq!(parking.set_short(BootTime(101), true), None);
-        let window = ReservedWindow { start: BootTime(200), end: BootTime(300), cpus: vec![1] };
+        let window = ReservedWindow { start: BootTime(200), end: BootTime(300), cpus: vec![1], after: None };
         assert!(parking.admits(&ShimCommand::SetWindow(window)));
         assert_eq!(parking.set_short(BootTime(101), true), Some(Stop));
     }

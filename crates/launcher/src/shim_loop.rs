@@ -11,6 +11,7 @@ use miserly_launch::BootTime;
 use miserly_marks::{mark, mark_variant};
 
 use crate::attempt::{Begin, Stage, Supervised};
+use crate::grants::Grants;
 use crate::message::{AttemptMessage, LoopMessage};
 use crate::site::{Readiness, ShimOf, Site};
 use crate::tasks::{LAUNCHERS, Task, TaskResult};
@@ -41,6 +42,7 @@ pub struct ShimLoop<S: Site> {
     held_until: Option<BootTime>,
     /// The next look at launches that wait.
     look_at: Option<BootTime>,
+    pub(crate) grants: Grants,
 }
 
 impl<S: Site> ShimLoop<S> {
@@ -58,6 +60,7 @@ impl<S: Site> ShimLoop<S> {
             launching: 0,
             held_until: None,
             look_at: None,
+            grants: Grants::default(),
         }
     }
 
@@ -68,7 +71,8 @@ impl<S: Site> ShimLoop<S> {
 
     /// Returns the instant of the next turn that needs no message and no event.
     pub fn next(&self) -> Option<BootTime> {
-        self.deadlines.first().map(|(at, _)| *at).into_iter().chain(self.look_at).min()
+        let first = self.deadlines.first().map(|(at, _)| *at);
+        [first, self.look_at, self.grants.next(self.site.now())].into_iter().flatten().min()
     }
 
     /// Handles a message.
@@ -78,9 +82,8 @@ impl<S: Site> ShimLoop<S> {
             LoopMessage::Begin(attempt, begin) => self.begin(attempt, begin),
             LoopMessage::To(attempt, AttemptMessage::Do(Action::Forget)) => self.forget(attempt),
             LoopMessage::To(attempt, message) => {
-                if let Some(supervised) = self.attempts.get_mut(&attempt) {
-                    supervised.take(&self.site, message);
-                    self.touched.insert(attempt);
+                if let Some(message) = self.grants.admit(attempt, message, self.site.now()) {
+                    self.pass_on(attempt, message);
                 }
             }
             LoopMessage::Finished(attempt, result) => self.finished(attempt, result),
@@ -88,7 +91,22 @@ impl<S: Site> ShimLoop<S> {
         }
     }
 
-    fn begin(&mut self, attempt: Attempt, begin: Begin<ShimOf<S>>) {
+    /// Passes a message to an attempt.
+    pub(crate) fn pass_on(&mut self, attempt: Attempt, message: AttemptMessage) {
+        if let Some(supervised) = self.attempts.get_mut(&attempt) {
+            supervised.take(&self.site, message);
+            self.touched.insert(attempt);
+        }
+    }
+
+    pub(crate) fn attempts(&self) -> &BTreeMap<Attempt, Supervised<S>> {
+        &self.attempts
+    }
+
+    fn begin(&mut self, attempt: Attempt, mut begin: Begin<ShimOf<S>>) {
+        if let Begin::Launch(launch) = &mut begin {
+            self.grants.launch(attempt, launch, self.site.now());
+        }
         self.last_number += 1;
         self.numbers.insert(self.last_number, attempt);
         let supervised = Supervised::begin(&self.site, attempt, self.last_number, begin);
@@ -120,6 +138,7 @@ impl<S: Site> ShimLoop<S> {
     }
 
     fn remove(&mut self, attempt: Attempt) {
+        self.grants.forget(attempt);
         if let Some(supervised) = self.attempts.remove(&attempt) {
             self.numbers.remove(&supervised.number);
         }
@@ -147,10 +166,17 @@ impl<S: Site> ShimLoop<S> {
     /// Takes the steps that are due, and begins launches.
     pub fn advance(&mut self) {
         let now = self.site.now();
-        let mut due = std::mem::take(&mut self.touched);
-        due.extend(self.deadlines.iter().take_while(|(at, _)| *at <= now).map(|(_, attempt)| *attempt));
-        for attempt in due {
-            self.advance_one(attempt, now);
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= now).map(|(_, attempt)| *attempt);
+        self.touched.extend(due);
+        loop {
+            for attempt in std::mem::take(&mut self.touched) {
+                self.advance_one(attempt, now);
+            }
+            // Windows that were lost in this turn free others, whose commands are sent in it, too.
+            self.settle_grants(now);
+            if self.touched.is_empty() {
+                break;
+            }
         }
         self.dispatch();
     }
@@ -159,7 +185,10 @@ impl<S: Site> ShimLoop<S> {
         let Some(supervised) = self.attempts.get_mut(&attempt) else { return };
         let was_delayed = matches!(supervised.stage, Stage::Delayed(..));
         supervised.advance(&self.site, now);
-        if was_delayed && matches!(supervised.stage, Stage::Queued(_)) {
+        if let Stage::Queued(pending) = &mut supervised.stage
+            && was_delayed
+        {
+            self.grants.repeat(attempt, pending.launch.planned_window.take());
             self.queue.push_back(attempt);
         }
         let next = supervised.next();
@@ -183,19 +212,28 @@ impl<S: Site> ShimLoop<S> {
         if self.look_at.is_some() {
             return;
         }
+        let mut kept = VecDeque::new();
         while self.launching < LAUNCHERS && !self.queue.is_empty() {
             if self.site.is_short_of_descriptors() {
                 // Launches under way use more descriptors than the attempts later.
+                self.queue.extend(kept);
                 if self.launching == 0 {
                     self.wait_for_descriptors();
                 }
                 return;
             }
             let Some(attempt) = self.queue.pop_front() else { break };
-            if self.attempts.get_mut(&attempt).is_some_and(|supervised| supervised.launch(&self.site)) {
+            if self.is_launch_blocked(attempt) {
+                kept.push_back(attempt);
+                continue;
+            }
+            let window = self.window_at_launch(attempt);
+            let Some(supervised) = self.attempts.get_mut(&attempt) else { continue };
+            if supervised.launch(&self.site, window) {
                 self.launching += 1;
             }
         }
+        self.queue.append(&mut kept);
         self.site.set_waiting(0);
     }
 

@@ -83,7 +83,8 @@ fn open<H: Host, L: Launcher + Supervisor<H::Shim>, J: Journal>(
     let attempted = bring_up_to_date(&mut journal, host)?;
     let StoredJobs { attempts: living, unreadable } = StoredJobs::load(&journal)?;
     let absence = take_up(host, &launcher, &living);
-    let adoptions = sweep(host, &launcher, &living, &unreadable, unknown)?;
+    let finished = |job| journal.job(job).is_ok_and(|row| row.is_some_and(|row| row.ended));
+    let adoptions = sweep(host, &launcher, &living, (&unreadable, finished), unknown)?;
     info.highest = highest(&journal)?.max(attempted);
     mark!("a start");
     info.mark = Some(host.clock().mark());

@@ -27,6 +27,7 @@ pub(crate) struct StartWatch {
 }
 
 impl StartWatch {
+    /// Returns the watch of an attempt whose command begins now.
     pub(crate) fn new(now: BootTime) -> StartWatch {
         StartWatch {
             found: None,

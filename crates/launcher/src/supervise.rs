@@ -4,8 +4,11 @@
 use std::io;
 use std::time::Duration;
 
-use miserly_engine::{Action, Attempt};
-use miserly_launch::{BootTime, CommandError, ShimCommand, StoredInstant};
+use miserly_engine::{Action, Attempt, BegunWindow, HeldWindow, Input};
+use miserly_launch::{
+    AttemptPhase, AttemptState, BEGIN_DELAY, BootTime, CommandError, ReplyMessage, ReservedWindow,
+    ShimCommand, ShimRefusal, ShimReply, StoredInstant,
+};
 use miserly_marks::mark;
 
 use crate::backoff::Backoff;
@@ -13,6 +16,7 @@ use crate::convert;
 use crate::crash_point::CrashPoint;
 use crate::desired::DesiredState;
 use crate::force::ForcedEnd;
+use crate::held_windows::HeldWindows;
 use crate::message::AttemptMessage;
 use crate::parking::Parking;
 use crate::site::{Host, ShimHandle, ShimOf, Site};
@@ -43,6 +47,39 @@ pub(crate) struct Supervision<S: Site> {
     /// The partition that a job of a strict queue has in its window.
     partition: Option<S::Partition>,
     parking: Parking,
+    /// The windows that the shim may begin by itself.
+    pub(crate) held: HeldWindows,
+    /// What the shim was told to do with the command.
+    told: Told,
+    /// When it was last asked whether it has begun its window by itself.
+    asked: BootTime,
+    /// The window of the shim that was reported.
+    reported: Option<ReservedWindow>,
+    /// The window that the shim has begun by itself.
+    begun: Option<BegunWindow>,
+}
+
+/// What a shim was told to do with its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// An earlier daemon told it something. Its first answer shows what.
+    Unknown,
+    /// To wait.
+    Wait,
+    /// To run it before its window.
+    RunEarly,
+    /// To run it in its window.
+    BeginWindow,
+}
+
+impl From<&AttemptState> for Told {
+    fn from(state: &AttemptState) -> Told {
+        match state.phase {
+            AttemptPhase::Waiting => Told::Wait,
+            _ if state.end.is_none() => Told::RunEarly,
+            _ => Told::BeginWindow,
+        }
+    }
 }
 
 impl<S: Site> Supervision<S> {
@@ -56,6 +93,7 @@ impl<S: Site> Supervision<S> {
         number: u64,
         shim: ShimOf<S>,
         parking: Parking,
+        (told, held): (Told, HeldWindows),
     ) -> io::Result<Supervision<S>> {
         site.watch_exit(number, &shim)?;
         if let Err(error) = site.watch_connection(number, &shim) {
@@ -76,6 +114,11 @@ impl<S: Site> Supervision<S> {
             start: StartWatch::new(site.now()),
             partition: None,
             parking,
+            held,
+            told,
+            asked: BootTime(0),
+            reported: None,
+            begun: None,
         })
     }
 
@@ -119,14 +162,29 @@ impl<S: Site> Supervision<S> {
         match message {
             AttemptMessage::Do(Action::EndOverdue { by_running_time }) => {
                 self.end_by_force(ForcedEnd::overdue(now, by_running_time));
+                if self.told == Told::Wait {
+                    mark!("a shim waits beyond the window of its job");
+                    self.desired.merge(ShimCommand::Withdraw, None);
+                }
             }
             AttemptMessage::Do(action) => {
                 let Some(command) = convert::command(site.host().clock(), action) else { return };
                 if let ShimCommand::Kill { grace } = command {
                     self.end_by_force(ForcedEnd::requested(now.after(grace)));
                 }
+                let begins = match command {
+                    ShimCommand::BeginWindow { .. } => Some(Told::BeginWindow),
+                    ShimCommand::RunEarly { .. } => Some(Told::RunEarly),
+                    _ => None,
+                };
+                if let Some(told) = begins {
+                    self.begins(told, now);
+                }
                 if self.parking.admits(&command) {
                     self.desired.merge(command, None);
+                }
+                if begins == Some(Told::RunEarly) && self.parking.is_short() {
+                    self.desired.merge(ShimCommand::Stop, None);
                 }
             }
             AttemptMessage::SetShort(short) => {
@@ -141,6 +199,40 @@ impl<S: Site> Supervision<S> {
         }
     }
 
+    /// Takes note that the command of a waiting shim begins.
+    fn begins(&mut self, told: Told, now: BootTime) {
+        if self.told == Told::Wait {
+            self.start = StartWatch::new(now);
+        }
+        self.told = told;
+    }
+
+    /// Returns what the shim was told to do with the command.
+    pub(crate) const fn told(&self) -> Told {
+        self.told
+    }
+
+    /// Returns a report of the window that the shim holds now, if that is news.
+    pub(crate) fn take_held(&mut self, host: &S::Host) -> Option<Input> {
+        let held = self.held.known();
+        if held == self.reported.as_ref() {
+            return None;
+        }
+        self.reported = held.cloned();
+        let clock = host.clock();
+        let held = held.map(|window| HeldWindow {
+            start: clock.ticks(window.start),
+            end: clock.ticks(window.end),
+            cpus: window.cpus.clone(),
+        });
+        Some(Input::Holds(self.attempt, held))
+    }
+
+    /// Returns the window that the shim has begun by itself, once.
+    pub(crate) fn take_begun(&mut self) -> Option<BegunWindow> {
+        self.begun.take()
+    }
+
     /// Schedules an end by force. The earliest one counts.
     fn end_by_force(&mut self, force: ForcedEnd) {
         self.force = Some(match self.force.take() {
@@ -149,12 +241,24 @@ impl<S: Site> Supervision<S> {
         });
     }
 
+    /// Returns the next instant at which the shim is asked whether it has begun its window by itself: it waits for others a while.
+    fn ask_at(&self) -> Option<BootTime> {
+        let may_begin = matches!(self.told, Told::Wait | Told::RunEarly);
+        let start = self.held.known().filter(|_| may_begin)?.start;
+        Some(start.after(BEGIN_DELAY * 2).max(self.asked.after(SILENCE)))
+    }
+
     /// Connects if necessary, sends the messages that are due, and takes the replies.
     pub(crate) fn exchange(&mut self, site: &S, now: BootTime) {
         if !self.is_connected && self.again <= now {
             mark!("a shim is connected to again");
             self.connect(site);
             self.again = now.after(self.backoff.pause());
+        }
+        if self.ask_at().is_some_and(|at| at <= now) {
+            mark!("a shim is asked whether its window has begun");
+            self.asked = now;
+            self.desired.merge(ShimCommand::Status, None);
         }
         if self.is_connected
             && let Err(error) = self.send_and_receive(site.host(), now)
@@ -181,14 +285,18 @@ impl<S: Site> Supervision<S> {
     }
 
     fn send_and_receive(&mut self, host: &S::Host, now: BootTime) -> Result<(), CommandError> {
-        let shim = &mut self.shim;
+        let (shim, held) = (&mut self.shim, &mut self.held);
         self.desired.send(now, |command| {
             host.pass(CrashPoint::BeforeCommand);
-            shim.send(command)
+            let number = shim.send(command)?;
+            held.sent(number, command);
+            Ok(number)
         })?;
         while let Some(reply) = self.shim.receive()? {
             host.pass(CrashPoint::AfterCommand);
             self.backoff.reset();
+            self.held.answered(&reply, self.shim.version());
+            self.note_begin(host, &reply, now);
             if let Some(problem) = self.desired.answered(&reply, now) {
                 let version = self.shim.version();
                 tracing::warn!("job {}: {problem} (its shim has protocol {version})", self.attempt.job);
@@ -197,8 +305,32 @@ impl<S: Site> Supervision<S> {
         Ok(())
     }
 
+    /// Takes note of a window that the shim has begun by itself.
+    fn note_begin(&mut self, host: &S::Host, reply: &ReplyMessage, now: BootTime) {
+        match &reply.reply {
+            ShimReply::Refused(ShimRefusal::Begun) => self.desired.merge(ShimCommand::Status, None),
+            ShimReply::Done(state) => {
+                let before = std::mem::replace(&mut self.told, Told::from(state));
+                match (before, state.end) {
+                    (Told::Wait | Told::RunEarly, Some(end)) => {
+                        (self.told, self.start) = (Told::BeginWindow, StartWatch::new(now));
+                        let (attempt, cpus) = (self.attempt, state.cpus.clone());
+                        self.begun = Some(BegunWindow { attempt, cpus, end: host.clock().ticks(end) });
+                    }
+                    (Told::Unknown, _) => {}
+                    // An answer to an earlier command.
+                    _ => self.told = before,
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Returns the instant at which the command was permitted to run, if that is news. Continues a shim that is stopped before.
     pub(crate) fn take_start(&mut self, site: &S, now: BootTime) -> Option<StoredInstant> {
+        if self.told == Told::Wait && !self.has_exited {
+            return None;
+        }
         let started = self.start.look(&self.shim, now, self.has_exited);
         if self.start.is_slow(now) {
             self.wake(site.host());
@@ -234,7 +366,8 @@ impl<S: Site> Supervision<S> {
     pub(crate) fn next(&self) -> Option<BootTime> {
         let again = (!self.is_connected).then_some(self.again);
         let force = self.force.as_ref().and_then(ForcedEnd::next_step);
-        [again, force, self.look_at, self.desired.next(), self.start.next()].into_iter().flatten().min()
+        let start = self.start.next().filter(|_| self.told != Told::Wait);
+        [again, force, self.look_at, self.desired.next(), start, self.ask_at()].into_iter().flatten().min()
     }
 }
 

@@ -7,7 +7,10 @@ use std::time::Duration;
 use miserly_core::Span;
 use miserly_engine::{Adoption, Attempt};
 use miserly_executor::FindFailure;
-use miserly_launch::{AttemptSpec, BootTime, REPLY_TIMEOUT, RunMode, ShimCommand, ShimReply};
+use miserly_launch::{
+    AttemptPhase, AttemptSpec, AttemptState, BootTime, REPLY_TIMEOUT, ReplyMessage, RunMode, ShimCommand,
+    ShimReply,
+};
 use miserly_marks::mark;
 
 use crate::attempt::Begin;
@@ -45,7 +48,7 @@ pub(crate) fn sweep<H: Host>(
     host: &H,
     supervisor: &impl Supervisor<H::Shim>,
     known: &[Attempt],
-    unreadable: &BTreeSet<i64>,
+    (unreadable, finished): (&BTreeSet<i64>, impl Fn(i64) -> bool),
     unknown: UnknownAttempts,
 ) -> io::Result<Vec<Adoption>> {
     let ending = match unknown {
@@ -56,7 +59,7 @@ pub(crate) fn sweep<H: Host>(
     let mut adopted = vec![];
     for attempt in host.attempts()?.into_iter().filter(|attempt| !known.contains(attempt)) {
         mark!("an attempt without a record");
-        adopted.extend(sweep.settle(attempt, unreadable.contains(&attempt.job)));
+        adopted.extend(sweep.settle(attempt, unreadable.contains(&attempt.job), finished(attempt.job)));
     }
     Ok(adopted)
 }
@@ -72,13 +75,22 @@ struct Sweep<'a, H, S> {
 
 impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
     /// Settles an attempt. One that runs or may run is adopted.
-    fn settle(&self, attempt: Attempt, is_unreadable: bool) -> Option<Adoption> {
+    fn settle(&self, attempt: Attempt, is_unreadable: bool, is_finished: bool) -> Option<Adoption> {
+        let ending = self.ending.filter(|_| !is_unreadable);
         match self.host.find(attempt, REPLY_TIMEOUT) {
-            Ok(Found::Alive(shim)) => {
-                Some(self.adopt(attempt, Some(shim), self.ending.filter(|_| !is_unreadable)))
+            Ok(Found::Alive(mut shim)) => {
+                let state = asked(self.host, attempt, &mut shim, self.until);
+                let waits = state.as_ref().is_some_and(|state| state.phase == AttemptPhase::Waiting);
+                if is_finished || waits {
+                    // A daemon died before it could end it. No command runs, or only a window that began meanwhile.
+                    mark!("an attempt of no open job is ended");
+                    self.supervisor.supervise(attempt, Begin::Adopted(shim, state, Some(Span::ZERO)));
+                    return None;
+                }
+                Some(self.adopt(attempt, Some((shim, state)), ending))
             }
             Err(FindFailure::Survivors(_) | FindFailure::Temporary(_)) => {
-                Some(self.adopt(attempt, None, self.ending.filter(|_| !is_unreadable)))
+                Some(self.adopt(attempt, None, ending))
             }
             Ok(_) => {
                 if !is_unreadable {
@@ -98,13 +110,18 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
 
     /// Supervises an attempt without a usable record. With a grace period it is ended if its shim was found. Until its end nobody
     /// else gets its processors.
-    fn adopt(&self, attempt: Attempt, shim: Option<H::Shim>, ending: Option<Span>) -> Adoption {
+    fn adopt(
+        &self,
+        attempt: Attempt,
+        found: Option<(H::Shim, Option<AttemptState>)>,
+        ending: Option<Span>,
+    ) -> Adoption {
         let path = self.host.folder(attempt);
         let spec = self.host.spec(attempt);
         let of_spec = spec.as_ref().map(|spec| window_of(&spec.mode));
-        let window = if let Some(mut shim) = shim {
-            let window = asked(self.host, attempt, &mut shim, self.until).or(of_spec);
-            self.supervisor.supervise(attempt, Begin::Adopted(shim, ending));
+        let window = if let Some((shim, state)) = found {
+            let window = state.as_ref().map(window_in).or(of_spec);
+            self.supervisor.supervise(attempt, Begin::Adopted(shim, state, ending));
             window
         } else {
             self.supervisor.supervise(attempt, Begin::Find);
@@ -155,13 +172,16 @@ fn window_of(mode: &RunMode) -> Window {
     }
 }
 
-/// Asks a shim for its window. A stopped one is continued, since it could not answer.
-fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<Window> {
+/// Asks a shim for its state. A stopped one is continued, since it could not answer.
+fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTime) -> Option<AttemptState> {
     wake(host, attempt, shim);
     let number = shim.send(&ShimCommand::Status).ok()?;
     loop {
         match shim.receive().ok()? {
-            Some(answer) if answer.number == number => return window_in(answer.reply),
+            Some(ReplyMessage { number: of, reply: ShimReply::Done(state), .. }) if of == number => {
+                return Some(state);
+            }
+            Some(answer) if answer.number == number => return None,
             Some(_) => {}
             None if host.clock().boot_now() >= until => return None,
             None => host.pause(PAUSE),
@@ -170,11 +190,10 @@ fn asked<H: Host>(host: &H, attempt: Attempt, shim: &mut H::Shim, until: BootTim
 }
 
 /// Returns the window that a shim reports.
-fn window_in(reply: ShimReply) -> Option<Window> {
-    let ShimReply::Done(state) = reply else { return None };
-    Some(match (state.end, state.window) {
-        (Some(end), _) => (state.cpus, Some(end)),
-        (None, Some(window)) => (window.cpus, Some(window.end)),
+fn window_in(state: &AttemptState) -> Window {
+    match (state.end, &state.window) {
+        (Some(end), _) => (state.cpus.clone(), Some(end)),
+        (None, Some(window)) => (window.cpus.clone(), Some(window.end)),
         (None, None) => Window::default(),
-    })
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use miserly_engine::{Absence, Attempt, BegunWindow};
 use miserly_executor::FindFailure;
-use miserly_launch::{ShimCommand, ShimReply};
+use miserly_launch::{AttemptState, ReplyMessage, ShimCommand, ShimReply};
 use miserly_marks::mark;
 
 use crate::attempt::Begin;
@@ -66,7 +66,7 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
         for Asked { attempt, shim } in asked {
             mark!("a shim does not answer");
             tracing::warn!("job {}: its shim does not answer yet", attempt.job);
-            self.supervisor.supervise(attempt, Begin::Alive(shim));
+            self.supervisor.supervise(attempt, Begin::Alive(shim, None));
         }
     }
 
@@ -107,27 +107,28 @@ impl<H: Host, S: Supervisor<H::Shim>> TakeUp<'_, H, S> {
         }
         mark!("a shim that ends is taken up");
         // It is ending, or its connection breaks; both are the business of its supervision.
-        self.supervisor.supervise(attempt, Begin::Alive(shim));
+        self.supervisor.supervise(attempt, Begin::Alive(shim, None));
         None
     }
 
     /// Supervises a shim once it has answered. Returns it if it has not.
     fn answered(&mut self, mut one: Asked<H::Shim>) -> Option<Asked<H::Shim>> {
-        match one.shim.receive() {
+        let state = match one.shim.receive() {
             Ok(None) => return Some(one),
-            Ok(Some(answer)) => {
+            Ok(Some(ReplyMessage { reply: ShimReply::Done(state), .. })) => {
                 mark!("a shim answers");
-                self.absence.begun.extend(begun(self.host.clock(), one.attempt, answer.reply));
+                Some(state)
             }
-            Err(_) => {}
-        }
-        self.supervisor.supervise(one.attempt, Begin::Alive(one.shim));
+            Ok(Some(_)) | Err(_) => None,
+        };
+        let begun = |state| begun(self.host.clock(), one.attempt, state);
+        self.absence.begun.extend(state.as_ref().and_then(begun));
+        self.supervisor.supervise(one.attempt, Begin::Alive(one.shim, state));
         None
     }
 }
 
 /// Returns the window of an attempt, as its shim has it. Returns `None` if it is in no window.
-fn begun(clock: &BootClock<impl Clocks>, attempt: Attempt, reply: ShimReply) -> Option<BegunWindow> {
-    let ShimReply::Done(state) = reply else { return None };
-    Some(BegunWindow { attempt, cpus: state.cpus, end: clock.ticks(state.end?) })
+fn begun(clock: &BootClock<impl Clocks>, attempt: Attempt, state: &AttemptState) -> Option<BegunWindow> {
+    Some(BegunWindow { attempt, cpus: state.cpus.clone(), end: clock.ticks(state.end?) })
 }

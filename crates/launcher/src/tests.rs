@@ -37,6 +37,8 @@ fn launch() -> Box<Launch> {
         credential,
         output: "out".into(),
         append: false,
+        waits: false,
+        ordinal: 1,
         error,
         memory,
         strict: false,

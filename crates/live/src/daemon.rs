@@ -448,6 +448,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         cleanup_time: configuration.cleanup_time,
         orphan_resume_delay: configuration.orphan_resume_delay,
         opportunistic: opportunistic(configuration, opportunistic_cpus.len()),
+        waiting_shims: configuration.waiting_shims,
         opportunistic_cpus,
         keep_history: configuration.keep_history,
         user_limits: configuration.user_limits.clone(),

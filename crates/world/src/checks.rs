@@ -1,5 +1,6 @@
 //! The rules that hold at every step, seen from outside: by users, by the disk and by the processes of the machine.
 
+pub(crate) mod absence;
 mod capacity;
 pub(crate) mod shims;
 mod sizes;
@@ -196,6 +197,12 @@ impl Watch {
         Some(self.jobs.get(&number)?.user)
     }
 
+    /// Returns whether nothing but its shim can keep the command of a job from its start.
+    pub(crate) fn starts(&self, number: i64) -> bool {
+        let plain = |habit: &Habit| habit.prolog.is_none() && !habit.blocks;
+        self.jobs.get(&number).is_some_and(|seen| seen.wish.runs.iter().all(plain))
+    }
+
     /// Returns whether no restore lost a job.
     pub(crate) fn has_lost_none(&self) -> bool {
         self.lost.is_empty()
@@ -224,7 +231,7 @@ impl Watch {
                 earlier.by_operator |= seen.by_operator;
                 earlier.requeued |= seen.requeued;
                 earlier.released |= seen.released;
-                earlier.restored = seen.restored || earlier.ended.is_none();
+                earlier.restored |= earlier.ended.is_none();
                 earlier.clock_lost = seen.clock_lost || (earlier.ended.is_none() && !same_boot);
             } else {
                 self.lost.insert(number);
@@ -243,6 +250,7 @@ impl World {
             return Err(broken);
         }
         self.check_runs()?;
+        self.check_absence()?;
         let was_checked = std::mem::take(&mut self.watch.was_checked);
         let asked = self.watch.asked.take();
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
@@ -254,6 +262,7 @@ impl World {
         }
         self.watch.was_checked = true;
         let status = self.status(&snapshot)?;
+        self.note_alone(&views, &status);
         check_rules(&status)?;
         check_sums(&views, &status)?;
         self.check_capacity(&status)?;

@@ -174,6 +174,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         divide(&mut machine, &mut sizes);
         machine.queues[0].1 = 2 + sizes.below(5);
     }
+    machine.waits = Draws { seed, sequence: 3, nth: 0 }.one_in(3);
     let mut kinds: Vec<Kind> = KINDS.into_iter().filter(|_| draws.one_in(3)).collect();
     kinds.extend(RARE.into_iter().filter(|_| more.one_in(8)));
     if wide {
@@ -237,6 +238,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         slack,
         user_jobs: None,
         user_cpus: None,
+        waits: false,
     }
 }
 

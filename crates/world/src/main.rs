@@ -29,6 +29,9 @@ struct Args {
     /// Makes every script a wide one, with restores of backups, torn commits and failed openings; else one in ten is.
     #[arg(long)]
     wide: bool,
+    /// Lets shims wait for the windows of promised jobs in every script; else they do in one of three.
+    #[arg(long)]
+    waits: bool,
     /// Plays this script instead.
     #[arg(long)]
     script: Option<PathBuf>,
@@ -55,8 +58,13 @@ struct Args {
 /// Of so many seeds one has a wide script.
 const WIDE: u64 = 10;
 
-fn script_of(args: &Args, seed: u64) -> Script {
-    script(seed, args.steps, args.wide || seed % WIDE == WIDE - 1)
+impl Args {
+    /// Returns the script of a seed.
+    fn of_seed(&self, seed: u64) -> Script {
+        let mut script = script(seed, self.steps, self.wide || seed % WIDE == WIDE - 1);
+        script.machine.waits |= self.waits;
+        script
+    }
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {
@@ -74,7 +82,7 @@ fn main() -> Result<()> {
         return play(&args, &script);
     }
     if args.trace {
-        return play(&args, &script_of(&args, args.seeds.start));
+        return play(&args, &args.of_seed(args.seeds.start));
     }
     let failures = play_seeds(&args);
     for (seed, failure) in &failures {
@@ -85,7 +93,7 @@ fn main() -> Result<()> {
         );
     }
     match failures.first() {
-        Some((seed, failure)) => report(&args, &script_of(&args, *seed), failure),
+        Some((seed, failure)) => report(&args, &args.of_seed(*seed), failure),
         None => report_marks(&args),
     }
 }
@@ -145,7 +153,7 @@ fn play_seeds(args: &Args) -> Vec<(u64, Failure)> {
                     if seed >= args.seeds.end || (!args.all && found()) {
                         return;
                     }
-                    let outcome = run(&script_of(args, seed));
+                    let outcome = run(&args.of_seed(seed));
                     steps.fetch_add(args.steps as u64, Ordering::Relaxed);
                     jobs.fetch_add(outcome.jobs as u64, Ordering::Relaxed);
                     batches.fetch_add(outcome.batches, Ordering::Relaxed);

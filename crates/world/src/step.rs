@@ -323,6 +323,9 @@ pub struct MachineSetup {
     /// The most processors of the jobs of each user in ledgers.
     #[serde(default)]
     pub user_cpus: Option<u64>,
+    /// Whether shims wait for the windows of promised jobs.
+    #[serde(default)]
+    pub waits: bool,
 }
 
 /// A script: a machine, and the steps of its life.

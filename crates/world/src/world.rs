@@ -17,12 +17,13 @@ use miserly_api::model::{
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JobRow, JobState, JournalError, Limits, Now,
-    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
+    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits, WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 use miserly_marks::{mark, mark_variant};
 
 use crate::asked::{caller, check_reply, secret};
+use crate::checks::absence::Alone;
 use crate::checks::{REPORTED, Watch};
 use crate::daemon::{BATCH, Daemon, Ended};
 use crate::effects::{Effects, Killed, panic_text};
@@ -120,6 +121,9 @@ pub(crate) struct World {
     /// The clock of the last daemon.
     clock: Option<BootClock<MachineClocks>>,
     daemon: Option<Rc<Daemon>>,
+    /// The instant at which the last daemon ended.
+    gone_at: i64,
+    pub(crate) alone: Alone,
     stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
@@ -176,6 +180,8 @@ impl World {
             clock: None,
             effects,
             daemon: None,
+            gone_at: 0,
+            alone: Alone::default(),
             stalled_until: 0,
             quiet_from: 0,
 
@@ -243,6 +249,20 @@ impl World {
         self.daemon.is_some() && self.stalled_until <= self.now
     }
 
+    /// Returns since when no daemon runs, if none does.
+    pub(crate) fn gone_at(&self) -> Option<i64> {
+        self.daemon.is_none().then_some(self.gone_at)
+    }
+
+    /// Returns the number of batches of all daemons.
+    pub(crate) fn batches(&self) -> u64 {
+        self.batches.get()
+    }
+
+    pub(crate) const fn cleanup(&self) -> i64 {
+        self.setup.cleanup
+    }
+
     /// Returns whether nothing disturbs the daemon.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_up() && !self.full && self.quiet_from <= self.now
@@ -256,6 +276,7 @@ impl World {
     fn take(&mut self, step: &Step) -> Checked {
         self.note(&format!("* {step}"));
         mark_step(step);
+        self.alone.note(step);
         match step {
             Step::Wait { ticks } => self.pass(*ticks),
             Step::Submit { tag, user, wish } => self.submit(*tag, *user, wish),
@@ -408,7 +429,7 @@ impl World {
     fn die(&mut self, why: &str) {
         self.note(&format!("  the daemon is gone: {why}"));
         self.effects.kill_after(None);
-        self.daemon = None;
+        (self.daemon, self.gone_at) = (None, self.now);
         self.journal.close();
         self.stalled_until = 0;
     }
@@ -823,6 +844,7 @@ impl World {
             opportunistic: machine
                 .opportunistic
                 .then_some(OpportunisticConfig { lead: Span::from_ticks(2 * SECOND), machine: whole }),
+            waiting_shims: WaitingShimLimits { most: if machine.waits { 256 } else { 0 }, per_cpu: 2 },
             keep_history: None,
             user_limits: UserLimits {
                 each: Limits { running: machine.user_jobs, cpus: machine.user_cpus, ..Limits::default() },

@@ -110,7 +110,7 @@ pub(crate) enum DaemonCommand {
     /// Ends the daemon; its jobs continue
     ///
     /// The command returns when the daemon has ended. Only the daemon's user and root can end it.
-    Stop(DaemonArgs),
+    Stop(StopArgs),
     /// Lets the daemon read its configuration again
     ///
     /// The log of the daemon has the outcome. Only the daemon's user and root can do this.
@@ -335,6 +335,16 @@ pub(crate) struct EventsArgs {
 
     #[command(flatten)]
     pub(crate) ask: AskArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
+
+    /// Starts no promised job without the daemon: the shims that wait for windows end before it; for operators
+    #[arg(long)]
+    pub(crate) hold: bool,
 }
 
 #[derive(Debug, Args)]

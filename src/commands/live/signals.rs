@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::client;
 use super::text::plain;
-use crate::args::DaemonArgs;
+use crate::args::{DaemonArgs, StopArgs};
 use crate::colour::message_head;
 use crate::output::print;
 
@@ -23,7 +23,10 @@ const READS_WITHIN: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Ends the daemon and waits until it has ended. Its jobs continue.
-pub(crate) fn stop(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn stop(StopArgs { daemon: args, hold }: &StopArgs) -> anyhow::Result<ExitCode> {
+    if *hold {
+        hold_starts(args)?;
+    }
     let (pid, daemon) = send(args, Signal::TERM)?;
     let within = Timespec::try_from(ENDS_WITHIN).context("a time limit")?;
     if poll(&mut [PollFd::new(&daemon, PollFlags::IN)], Some(&within))? == 0 {
@@ -31,6 +34,19 @@ pub(crate) fn stop(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
     }
     print("the daemon has ended; its jobs run on. `miserly daemon` adopts them\n")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the daemon end all shims that wait for windows, and waits until they have ended.
+fn hold_starts(args: &DaemonArgs) -> anyhow::Result<()> {
+    let asked = client(args)?;
+    asked.hold_starts(true)?;
+    for _ in 0..ENDS_WITHIN.as_millis() / LOOK.as_millis() {
+        if asked.status()?.waiting_shims == 0 {
+            return Ok(());
+        }
+        sleep(LOOK);
+    }
+    bail!("some shims still wait after {} s; the daemon runs on, and holds starts", ENDS_WITHIN.as_secs());
 }
 
 /// Lets the daemon read its configuration again, and waits for the outcome. Exits with 1 if it is refused.

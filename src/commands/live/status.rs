@@ -107,6 +107,15 @@ fn shown(status: &Status) -> String {
     if let Some(pressure) = &status.pressure {
         text += &pressure_text(pressure);
     }
+    if status.waiting_shims > 0 {
+        let from = status
+            .needs_daemon_from
+            .map_or_else(String::new, |from| format!("; starts need the daemon from {} on", local(from)));
+        text += &format!(
+            "without daemon {} of the next promised jobs start by themselves{from}\n",
+            status.waiting_shims
+        );
+    }
     if status.draining {
         text += "draining       no new jobs are accepted; undo with `miserly drain --undo`\n";
     }

@@ -17,10 +17,10 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, ChangeRequest, ChangedJobs, DrainRequest, ExtendRequest, Filter, JobChange, JobIds,
-    JobView, LimitsReport, Modification, ModifyRequest, Moves, Pools, Problem, Quote, RemoveReservation,
-    Reservation, ResizeRequest, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
-    TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    CancelRequest, ChangeRequest, ChangedJobs, DrainRequest, ExtendRequest, Filter, HoldStartsRequest,
+    JobChange, JobIds, JobView, LimitsReport, Modification, ModifyRequest, Moves, Pools, Problem, Quote,
+    RemoveReservation, Reservation, ResizeRequest, ShadowFilter, ShadowReport, SignalRequest, Status,
+    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -436,6 +436,14 @@ impl Client {
     /// As [`Client::submit`].
     pub fn drain(&self, on: bool) -> Reply<JobIds> {
         self.post("/v1/drain", &DrainRequest { on })
+    }
+
+    /// Withdraws all shims that wait for windows, so that nothing starts without the daemon; or ends that.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn hold_starts(&self, on: bool) -> Reply<JobIds> {
+        self.post("/v1/hold-starts", &HoldStartsRequest { on })
     }
 
     /// Returns the process that listens on the socket, as the kernel identifies it.

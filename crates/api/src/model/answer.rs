@@ -156,6 +156,13 @@ pub struct Status {
     pub mailer: Option<bool>,
     /// Whether new jobs are rejected.
     pub draining: bool,
+    /// The number of shims that wait for the windows of promised jobs. They begin them without the daemon, too.
+    #[serde(default)]
+    pub waiting_shims: u64,
+    /// The first promised start for which no shim waits: from then on starts need the daemon. Absent without such a start, and if
+    /// no shim may wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_daemon_from: Option<Timestamp>,
     /// The number of processors for jobs.
     pub cpus: u64,
     /// The processors for jobs that other daemons on this machine have, too.

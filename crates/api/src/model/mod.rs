@@ -58,8 +58,8 @@ pub use lossless::PathText;
 pub use mail::{Mail, MailEvent, domain_of, is_address};
 pub use output::OutputNames;
 pub use request::{
-    ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, OUTPUT_LENGTH, OUTPUT_PART,
-    OutputRequest, ResizeRequest, SENDS_MAIL, TakeBackRequest, listing,
+    ATTACH_PROTOCOL, CancelRequest, DrainRequest, ExtendRequest, Filter, HoldStartsRequest, OUTPUT_LENGTH,
+    OUTPUT_PART, OutputRequest, ResizeRequest, SENDS_MAIL, TakeBackRequest, listing,
 };
 pub use reservation::{RemoveReservation, Reservation, ReservedTime};
 pub use selection::{

@@ -96,5 +96,13 @@ pub struct DrainRequest {
     pub on: bool,
 }
 
+/// The body of a request that withdraws the shims that wait for windows, or launches them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HoldStartsRequest {
+    /// Start nothing without the daemon. If false, promised jobs start without it again.
+    pub on: bool,
+}
+
 /// The header of a request for events by a client that sends the mails of jobs.
 pub const SENDS_MAIL: &str = "miserly-sends-mail";

@@ -7,15 +7,15 @@ use super::host::{Host, Recipients, Signal, StopScan, ThreadClass};
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;
-use crate::connection::Connection;
-use crate::message::{CommandMessage, Hello, ReplyMessage, parse_command};
+use super::waiting::LOCK_PAUSE;
+use crate::message::CommandMessage;
 use crate::protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 use crate::queue_program::ProgramKind;
 use crate::spec::{ReservedWindow, RunMode};
 use crate::time::BootTime;
 
 /// Most messages that are handled before the shim looks at its other duties.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// The result of a command that is answered at once.
 pub(super) type CommandResult = Result<(), ShimRefusal>;
@@ -27,46 +27,43 @@ impl<H: Host> Supervisor<H> {
             mark!("a daemon connects");
             // Commands of the previous connection remain valid.
             self.receive_commands();
-            self.daemon = Some(connection);
-            self.timeline.set_daemon_absent(None);
-            if let Some(stop) = &mut self.stop {
-                // The sender of the stop has been replaced.
-                stop.number = None;
-            }
+            self.connect(connection);
+        }
+    }
+
+    pub(super) fn connect(&mut self, connection: H::Connection) {
+        self.daemon.connect(connection);
+        self.timeline.set_daemon_absent(None);
+        if let Some(stop) = &mut self.stop {
+            // The sender of the stop has been replaced.
+            stop.number = None;
         }
     }
 
     /// Carries out received commands. A line that is no known command is refused.
     pub(super) fn receive_commands(&mut self) {
         for _ in 0..BATCH {
-            match self.daemon.as_mut().map(Connection::receive_line) {
-                None | Some(Ok(None)) => return,
-                Some(Ok(Some(line))) => match parse_command(&line) {
-                    Ok(message) => self.handle(message),
-                    Err((number, refusal)) => self.answer(number, ShimReply::Refused(refusal)),
-                },
-                Some(Err(_)) => self.lose_daemon(),
+            match self.daemon.receive(self.host.now()) {
+                None => break,
+                Some(Ok(message)) => self.handle(message),
+                Some(Err((number, refusal))) => self.answer(number, ShimReply::Refused(refusal)),
             }
         }
-    }
-
-    fn lose_daemon(&mut self) {
-        self.daemon = None;
-        mark!("the daemon is gone");
-        self.timeline.set_daemon_absent(Some(self.host.now()));
+        self.timeline.set_daemon_absent(self.daemon.absent_since());
     }
 
     fn answer(&mut self, number: u64, reply: ShimReply) {
-        mark_variant!(&reply, ShimReply { Done, NotStopped, Refused, Unknown });
-        let hello = std::mem::take(&mut self.greets).then(Hello::own);
-        let message = ReplyMessage { number, reply, hello };
-        let sent = self.daemon.as_mut().map(|connection| connection.send(&message));
-        if let Some(Err(_)) = sent {
-            self.lose_daemon();
-        }
+        self.daemon.answer(number, reply, self.host.now());
+        self.timeline.set_daemon_absent(self.daemon.absent_since());
     }
 
-    fn handle(&mut self, CommandMessage { number, command, hello }: CommandMessage) {
+    /// Answers the command with which the job began.
+    pub(super) fn answer_begin(&mut self, number: u64) {
+        let state = self.state();
+        self.answer(number, ShimReply::Done(state));
+    }
+
+    fn handle(&mut self, CommandMessage { number, command, .. }: CommandMessage) {
         let now = self.host.now();
         mark_variant!(
             &command,
@@ -76,6 +73,9 @@ impl<H: Host> Supervisor<H> {
                 Resume,
                 BeginWindow,
                 SetWindow,
+                RevokeWindow,
+                RunEarly,
+                Withdraw,
                 SetCpus,
                 SetEnd,
                 SetRunLimit,
@@ -83,7 +83,6 @@ impl<H: Host> Supervisor<H> {
                 Kill,
             }
         );
-        self.greets |= hello.is_some();
         let is_terminating = self.pending_end.is_some()
             || self.programs.has_begun(ProgramKind::Epilog)
             || (self.timeline.ending().is_some() && !matches!(command, ShimCommand::Kill { .. }));
@@ -104,10 +103,12 @@ impl<H: Host> Supervisor<H> {
     fn execute(&mut self, command: ShimCommand, now: BootTime) -> CommandResult {
         match command {
             ShimCommand::Resume if self.timeline.is_stopped() => return self.resume(),
-            // A resumed job may have stopped processes of its own.
-            ShimCommand::Status | ShimCommand::Stop | ShimCommand::Resume => {}
+            // A resumed job may have stopped processes of its own. An early one was asked to run before.
+            ShimCommand::Status | ShimCommand::Stop | ShimCommand::Resume | ShimCommand::RunEarly { .. } => {}
             ShimCommand::BeginWindow { cpus, end } => return self.begin_window(cpus, end, now),
             ShimCommand::SetWindow(window) => return self.set_window(window),
+            ShimCommand::RevokeWindow => return self.revoke_window(),
+            ShimCommand::Withdraw => return Err(ShimRefusal::Begun),
             ShimCommand::SetCpus { cpus } => return self.move_to_cpus(cpus),
             ShimCommand::SetEnd { end, max_after_resume } => {
                 self.timeline.set_end(end);
@@ -138,6 +139,13 @@ impl<H: Host> Supervisor<H> {
         }
     }
 
+    fn revoke_window(&mut self) -> CommandResult {
+        let RunMode::Opportunistic { window, .. } = &mut self.mode else { return Err(ShimRefusal::Begun) };
+        *window = None;
+        self.timeline.set_start(None);
+        Ok(())
+    }
+
     fn begin_window(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> CommandResult {
         // A job that is already on these processors may have placed its threads itself.
         let mode = RunMode::Reserved { cpus, end };
@@ -156,6 +164,9 @@ impl<H: Host> Supervisor<H> {
     pub(super) fn begin_due_window(&mut self, now: BootTime) {
         mark!("a window begins without a daemon");
         let Some(window) = self.mode.window().cloned() else { return };
+        if window.waits(&self.attempt.files, now) {
+            return self.timeline.set_start(Some(now.after(LOCK_PAUSE)));
+        }
         if let Err(refusal) = self.begin_window(window.cpus, window.end, now) {
             self.host.log(&refusal);
             mark!("a window begins without its processors");
@@ -182,6 +193,7 @@ impl<H: Host> Supervisor<H> {
                 *end = new.end;
                 self.timeline.set_end(new.end);
             }
+            RunMode::Waiting { .. } => {}
         }
         Ok(())
     }
@@ -192,6 +204,7 @@ impl<H: Host> Supervisor<H> {
             RunMode::Reserved { cpus: current, .. } | RunMode::Opportunistic { cpus: current, .. } => {
                 *current = cpus;
             }
+            RunMode::Waiting { .. } => return Ok(()),
         }
         self.place(&mode, None)?;
         self.set_mode(mode);

@@ -18,7 +18,7 @@ use crate::time::BootTime;
 
 /// The machine of a shim: its clock, its connections and the processes of its job.
 ///
-/// A [`Supervisor`](super::Supervisor) calls it from one thread, and holds nothing of it over a call. Any call may take time, so
+/// A [`Shim`](super::Shim) calls it from one thread, and holds nothing of it over a call. Any call may take time, so
 /// the clock may show a later instant after it. A call does not wait for another process unless its documentation says so. The
 /// shim may be killed before, in and after any call: then all its connections close, and the lock is released. A simulation
 /// kills it by a panic in a call.

@@ -1,10 +1,16 @@
 //! The shim: from its claim of an attempt to the record of the end.
 //!
-//! A [`Supervisor`] decides what a shim does, and a [`Host`] does it.
+//! A [`Shim`] decides what a shim does, and a [`Host`] does it.
 
 mod host;
 
 mod claim;
+
+mod life;
+
+mod daemon_link;
+
+mod waiting;
 
 mod supervisor;
 
@@ -27,7 +33,8 @@ mod queue_programs;
 mod pending_end;
 
 pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
+pub use life::Shim;
 pub use main_process::{Permission, SetupFailure, SetupMessage};
 pub use stop::STOP_TIMEOUT;
-pub use supervisor::{CRITICAL_NICE, Supervisor};
+pub use supervisor::CRITICAL_NICE;
 pub use timeline::BEGIN_DELAY;

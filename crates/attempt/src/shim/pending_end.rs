@@ -89,7 +89,7 @@ impl<H: Host> Supervisor<H> {
             mark!("void for lack of a resource");
             files.void_start(&self.attempt.lock)
         } else {
-            files.write_end(&pending_end.end, self.daemon.is_some())
+            files.write_end(&pending_end.end, self.daemon.is_connected())
         };
         self.is_over = recorded.is_ok();
         if let Err(error) = recorded {

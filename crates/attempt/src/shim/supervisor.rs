@@ -6,7 +6,8 @@ use std::time::Duration;
 use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
-use super::claim::{ClaimedAttempt, claim};
+use super::claim::ClaimedAttempt;
+use super::daemon_link::DaemonLink;
 use super::host::{Events, Host, Recipients, Signal, ThreadClass};
 use super::main_process::{MainProcess, SetupFailure, SetupMessage};
 use super::pending_end::PendingEnd;
@@ -14,11 +15,8 @@ use super::queue_programs::QueueProgramRuns;
 use super::stop::PendingStop;
 use super::timeline::{DueAction, Timeline};
 use super::user_signals::UserSignals;
-use crate::connection::Connection;
 use crate::end::StartFailure;
 use crate::files::{Files, RecordError, StartRecord};
-use crate::message::{Handshake, REPLY_TIMEOUT};
-use crate::protocol::ShimRefusal;
 use crate::queue_program::ProgramKind;
 use crate::spec::{AttemptSpec, CriticalPriority, EarlySignal, ResizeNotice, RunMode};
 use crate::time::BootTime;
@@ -35,16 +33,11 @@ pub const CRITICAL_NICE: i32 = -20;
 /// signalled and processes that could not be inspected.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(110);
 
-/// A shim: it supervises one attempt until its end is recorded.
-///
-/// The caller waits for an event of the host, for a line on a [connection](Supervisor::connections) or until the
-/// [next instant](Supervisor::next), and then calls [`step`](Supervisor::step). A step without a reason does no harm.
-pub struct Supervisor<H: Host> {
+/// A shim from the start of the preparing program on: it supervises the attempt until its end is recorded.
+pub(super) struct Supervisor<H: Host> {
     pub(super) host: H,
     pub(super) attempt: ClaimedAttempt<H::Files>,
-    pub(super) daemon: Option<H::Connection>,
-    /// Whether the next reply carries the description of this shim.
-    pub(super) greets: bool,
+    pub(super) daemon: DaemonLink<H::Connection>,
     pub(super) main: MainProcess<H::Connection>,
     pub(super) timeline: Timeline,
     /// Present mode of the job. Its end is in the timeline.
@@ -66,55 +59,40 @@ pub struct Supervisor<H: Host> {
     pub(super) is_over: bool,
 }
 
+/// A claimed attempt whose preparing program could not be started.
+pub(super) struct NotStarted<H: Host> {
+    pub(super) host: H,
+    pub(super) attempt: ClaimedAttempt<H::Files>,
+    pub(super) daemon: DaemonLink<H::Connection>,
+    pub(super) error: io::Error,
+}
+
 impl<H: Host> Supervisor<H> {
-    /// Claims the attempt, starts the preparing program and answers the launcher, if one waits.
-    ///
-    /// `host` is an error if the machine could not give what a shim needs.
+    /// Starts the preparing program of a claimed attempt.
     ///
     /// # Errors
-    /// The refusal, which the launcher has received. The attempt is left to it, and it declares it void.
-    pub fn begin(
-        host: Result<(H, H::Files), String>,
-        launcher: Option<H::Connection>,
-    ) -> Result<Supervisor<H>, ShimRefusal> {
-        let failed = |error| ShimRefusal::Begin { error };
-        let begun =
-            host.map_err(failed).and_then(|(host, files)| Supervisor::new(host, files, launcher.is_some()));
-        let Some(mut launcher) = launcher else { return begun };
-        mark!("a launcher waits");
-        let message =
-            begun.as_ref().err().map_or(Handshake::Claimed, |refusal| Handshake::Refused(refusal.clone()));
-        // A launcher that has died does not receive it; a later `find` will.
-        let is_sent = launcher.send(&message).is_ok();
-        let mut supervisor = begun?;
-        if is_sent {
-            // It opens the pidfd of this process, and then sends a command. If it dies, its connection closes.
-            let until = supervisor.host.now().after(REPLY_TIMEOUT);
-            supervisor.host.wait_for(&launcher, until).map_err(|error| failed(error.to_string()))?;
-        }
-        supervisor.daemon = Some(launcher);
-        Ok(supervisor)
-    }
-
-    fn new(mut host: H, files: H::Files, has_daemon: bool) -> Result<Supervisor<H>, ShimRefusal> {
-        let attempt = claim(&mut host, files)?;
-        let spec = &attempt.spec;
-        let (pid, connection) =
-            host.start_main(spec).map_err(|error| ShimRefusal::Begin { error: error.to_string() })?;
-        let timeline = timeline(spec, (!has_daemon).then(|| host.now()));
+    /// No program was started.
+    pub(super) fn new(
+        mut host: H,
+        attempt: ClaimedAttempt<H::Files>,
+        daemon: DaemonLink<H::Connection>,
+    ) -> Result<Supervisor<H>, Box<NotStarted<H>>> {
+        let (pid, connection) = match host.start_main(&attempt.spec) {
+            Ok(started) => started,
+            Err(error) => return Err(Box::new(NotStarted { host, attempt, daemon, error })),
+        };
         Ok(Supervisor {
-            mode: spec.mode.clone(),
+            mode: attempt.spec.mode.clone(),
             stop: None,
             in_one_group: false,
             resume_at: None,
             pending_end: None,
             pending_nice: None,
             scan_at: None,
+            timeline: timeline(&attempt.spec, daemon.absent_since()),
             attempt,
-            daemon: None,
-            greets: false,
+            daemon,
             main: MainProcess::new(pid, connection),
-            timeline,
             signals_to_send: UserSignals::default(),
             programs: QueueProgramRuns::default(),
             is_over: false,
@@ -122,27 +100,12 @@ impl<H: Host> Supervisor<H> {
         })
     }
 
-    /// Returns the host.
-    pub fn host(&self) -> &H {
-        &self.host
-    }
-
-    /// Returns whether the end is recorded, so that the shim exits.
-    pub fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    /// Returns the connections whose lines are a reason for a step.
-    pub fn connections(&self) -> impl Iterator<Item = &H::Connection> {
-        self.daemon.iter().chain(&self.main.connection)
-    }
-
     /// Returns the next instant at which a step is due. It may be past. `None`: only an event is a reason.
-    pub fn next(&self) -> Option<BootTime> {
+    pub(super) fn next(&self) -> Option<BootTime> {
         let stop = self.stop.as_ref().map(|stop| stop.scan_at);
         let pending_end = self.pending_end.as_ref().map(|pending_end| pending_end.write_at);
         let pending_nice = self.pending_nice.map(|(_, at)| at);
-        let unread = self.daemon.as_ref().is_some_and(Connection::has_line).then_some(BootTime(0));
+        let unread = self.daemon.has_line().then_some(BootTime(0));
         let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
         let due = self.timeline.next().filter(|_| !in_epilog);
         let program = self.programs.next();
@@ -153,7 +116,7 @@ impl<H: Host> Supervisor<H> {
     }
 
     /// Handles all events, due actions and commands, and records the end if it is due.
-    pub fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         // Messages of an exited process remain readable until it is reaped.
         while let Some(message) = self.main.next_message() {
             self.handle_setup(message);

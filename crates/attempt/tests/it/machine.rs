@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use miserly_attempt::files::{Flush, STARTED};
 use miserly_attempt::shim::{
-    Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, Supervisor, ThreadClass,
+    self, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
 };
 use miserly_attempt::{
     AttemptSpec, BootId, BootTime, Connection, CriticalPriority, DaemonHost, Exit, Files, FindError,
@@ -75,6 +75,8 @@ pub(crate) struct Machine {
     is_locked: Cell<bool>,
     /// Until then another process holds the lock.
     held_until: Cell<BootTime>,
+    /// Until then the lock of the attempt 16.1 is held.
+    earlier_until: Cell<BootTime>,
     main: RefCell<Main>,
     /// How long the command runs; `None` until it is killed.
     length: Option<Duration>,
@@ -82,7 +84,7 @@ pub(crate) struct Machine {
     starts: Cell<u32>,
     sent: RefCell<Vec<String>>,
     waiting: RefCell<VecDeque<End>>,
-    shim: RefCell<Option<Supervisor<Shim>>>,
+    shim: RefCell<Option<shim::Shim<Shim>>>,
     /// The effects of shims, and the one before which the shim is killed.
     effects: Cell<u32>,
     kill_at: Cell<u32>,
@@ -97,6 +99,7 @@ impl Machine {
             files: RefCell::default(),
             is_locked: Cell::default(),
             held_until: Cell::new(at(0)),
+            earlier_until: Cell::new(at(0)),
             main: RefCell::new(Main::None),
             length,
             has_child_event: Cell::default(),
@@ -112,6 +115,11 @@ impl Machine {
 
     pub(crate) fn hold_lock(&self, length: Duration) {
         self.held_until.set(self.now.get().after(length));
+    }
+
+    /// Lets the attempt 16.1 live until an instant.
+    pub(crate) fn hold_earlier(&self, until: BootTime) {
+        self.earlier_until.set(until);
     }
 
     pub(crate) fn kill_shim_at(&self, effect: u32) {
@@ -157,7 +165,7 @@ impl Machine {
     /// Begins a shim. It may be killed.
     pub(crate) fn begin_shim(self: &Rc<Machine>, launcher: Option<End>) -> Result<(), ShimRefusal> {
         let (host, folder) = (Shim(Rc::clone(self)), Folder { machine: Rc::clone(self), is_of_shim: true });
-        let begun = catch_unwind(AssertUnwindSafe(|| Supervisor::begin(Ok((host, folder)), launcher)));
+        let begun = catch_unwind(AssertUnwindSafe(|| shim::Shim::begin(Ok((host, folder)), launcher)));
         if let Ok(begun) = begun {
             *self.shim.borrow_mut() = Some(begun?);
         }
@@ -169,7 +177,7 @@ impl Machine {
         self.run_main();
         let Some(mut shim) = self.shim.take() else { return false };
         let stepped = catch_unwind(AssertUnwindSafe(|| shim.step()));
-        let lives = stepped.is_ok() && !shim.is_over();
+        let lives = stepped.is_ok() && shim.host().is_some();
         self.shim.replace(lives.then_some(shim));
         self.run_main();
         lives
@@ -183,7 +191,10 @@ impl Machine {
     /// Runs the shim until it exits.
     pub(crate) fn run_shim(&self) {
         while self.turn() {
-            let next = self.shim.borrow().as_ref().and_then(Supervisor::next);
+            let next = self.shim.borrow().as_ref().and_then(|shim| {
+                let has_line = shim.connections().any(Connection::has_line);
+                if has_line { Some(self.now.get()) } else { shim.next() }
+            });
             let ends = match *self.main.borrow() {
                 Main::Command { ends } => Some(ends),
                 _ => None,
@@ -314,6 +325,10 @@ impl Files for Folder {
         let is_held = self.machine.held_until.get() > self.machine.now.get();
         let is_free = !is_held && !self.machine.is_locked.replace(true);
         Ok(is_free.then(|| Lock(Rc::clone(&self.machine))))
+    }
+
+    fn is_locked(&self, folder: &str) -> io::Result<bool> {
+        Ok(folder == "16.1" && self.machine.now.get() < self.machine.earlier_until.get())
     }
 
     fn is_removed(&self) -> bool {

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use miserly_attempt::{
-    AttemptEnd, EndCause, Exit, FoundAttempt, LaunchError, LossCause, ShimCommand, ShimRefusal, ShimReply,
+    AttemptEnd, AttemptPhase, AttemptSpec, EndCause, Exit, FoundAttempt, LaunchError, LossCause,
+    Predecessors, ReservedWindow, RunMode, ShimCommand, ShimRefusal, ShimReply,
 };
 
 use crate::machine::{Found, Machine, at, spec};
@@ -124,4 +125,108 @@ fn a_shim_that_is_killed_before_any_of_its_effects_leaves_one_state() {
         }
     }
     assert_eq!(states, ["never ran", "lost before the permission", "lost", "ended"]);
+}
+
+/// Returns an attempt whose shim waits for a window from second 20 to 60, after the attempt 16.1, at most until second 25.
+fn waiting() -> AttemptSpec {
+    let after = Some(Predecessors { attempts: vec!["16.1".into()], until: at(25) });
+    let window = Some(ReservedWindow { start: at(20), end: at(60), cpus: vec![0], after });
+    AttemptSpec { mode: RunMode::Waiting { window }, grace: Duration::ZERO, ..spec() }
+}
+
+/// Returns the answer of a waiting shim to a command.
+fn answer(machine: &Rc<Machine>, command: &ShimCommand) -> ShimReply {
+    let Ok(FoundAttempt::Alive(mut shim)) = machine.find() else { panic!("its shim does not wait") };
+    // It may exit by that.
+    shim.commands
+        .request(command, |_| {
+            machine.turn();
+            Ok(true)
+        })
+        .expect("an answer")
+}
+
+/// Launches a shim that waits, without a daemon, beside an earlier attempt. Returns the instant of its start.
+fn begun_at(earlier_until: i64) -> i64 {
+    let machine = Machine::new(Some(Duration::from_secs(10)));
+    machine.hold_earlier(at(earlier_until));
+    drop(machine.launch(&waiting()).expect("a launch"));
+    assert_eq!((machine.starts(), machine.has("started.json")), (0, false));
+    machine.run_shim();
+    assert_eq!(machine.starts(), 1);
+    ended(machine.find().expect("an end")).at.parts().0.0 / 1_000_000 - 10
+}
+
+#[test]
+fn a_waiting_shim_begins_its_window_without_a_daemon() {
+    assert_eq!(begun_at(0), 20);
+}
+
+#[test]
+fn a_window_waits_for_the_attempt_before_it_but_not_for_ever() {
+    assert_eq!(begun_at(22), 22);
+    assert_eq!(begun_at(40), 25);
+}
+
+#[test]
+fn a_window_that_began_alone_ends_as_planned() {
+    let machine = Machine::new(None);
+    machine.hold_earlier(at(40));
+    machine.launch(&waiting()).unwrap();
+    machine.run_shim();
+    assert_eq!(machine.sent(), ["60 Kill"]);
+}
+
+#[test]
+fn a_shim_that_lost_its_window_waits_for_a_command() {
+    let machine = Machine::new(Some(Duration::from_secs(10)));
+    machine.launch(&waiting()).unwrap();
+    let ShimReply::Done(state) = answer(&machine, &ShimCommand::RevokeWindow) else { panic!("refused") };
+    assert_eq!((state.phase, state.window), (AttemptPhase::Waiting, None));
+    machine.pause(Duration::from_secs(30));
+    assert_eq!(machine.starts(), 0);
+    answer(&machine, &ShimCommand::BeginWindow { cpus: vec![0], end: at(90) });
+    machine.run_shim();
+    assert_eq!(ended(machine.find().unwrap()).at.parts().0, at(40));
+    // The window has begun.
+    let began = Machine::new(None);
+    began.launch(&waiting()).unwrap();
+    began.pause(Duration::from_secs(25));
+    // The preparing program has answered.
+    began.pause(Duration::ZERO);
+    assert_eq!(began.starts(), 1);
+    for late in [ShimCommand::RevokeWindow, ShimCommand::Withdraw] {
+        assert_eq!(answer(&began, &late), ShimReply::Refused(ShimRefusal::Begun));
+    }
+}
+
+#[test]
+fn a_withdrawn_shim_leaves_an_attempt_that_never_ran() {
+    let machine = Machine::new(None);
+    machine.launch(&waiting()).unwrap();
+    answer(&machine, &ShimCommand::Withdraw);
+    assert!(matches!(machine.find(), Ok(FoundAttempt::NeverRan)));
+    assert_eq!((machine.starts(), machine.effects() > 0), (0, true));
+}
+
+#[test]
+fn a_waiting_shim_runs_early_and_keeps_its_window() {
+    let machine = Machine::new(None);
+    machine.launch(&waiting()).unwrap();
+    let begun = answer(&machine, &ShimCommand::RunEarly { cpus: vec![0] });
+    let ShimReply::Done(state) = begun else { panic!("refused") };
+    assert_eq!(state.window.map(|window| window.start), Some(at(20)));
+    machine.pause(Duration::ZERO);
+    assert_eq!(machine.starts(), 1);
+    machine.run_shim();
+    assert_eq!(machine.sent().last().map(String::as_str), Some("60 Kill"));
+}
+
+#[test]
+fn a_waiting_shim_is_over_if_the_machine_slept_over_its_window() {
+    let machine = Machine::new(None);
+    machine.launch(&waiting()).unwrap();
+    machine.pause(Duration::from_mins(1));
+    assert!(matches!(machine.find(), Ok(FoundAttempt::NeverRan)));
+    assert_eq!(machine.starts(), 0);
 }

@@ -7,7 +7,7 @@ use miserly_core::Time;
 use miserly_marks::mark;
 
 use crate::job::unrecorded::UNKNOWN;
-use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher, Run};
+use crate::{Adoption, Attempt, BegunWindow, Caller, Ending, Engine, Journal, Launcher};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Adopts attempts that run and of which the state has no usable record. The launcher supervises them.
@@ -17,36 +17,33 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.withhold_cpus();
     }
 
-    /// Adopts the attempts that are in windows and whose jobs the system has not started: their ledger has other plans. Returns
-    /// whether there are new ones.
-    pub(crate) fn adopt_begun(&mut self, begun: &[BegunWindow]) -> bool {
-        let mut has_new = false;
-        for BegunWindow { attempt, cpus, end } in begun {
-            if self.jobs.is_running(attempt.job) {
-                continue;
-            }
-            let record = self.jobs.get(attempt.job);
+    /// Returns the windows that began without a daemon and whose jobs the system has not started, since their ledger has other plans.
+    /// Those of adopted attempts are not among them.
+    pub(crate) fn not_started(&self, begun: Vec<BegunWindow>) -> Vec<BegunWindow> {
+        let is_left = |BegunWindow { attempt, .. }: &BegunWindow| {
             // A suspended job is in its window, too.
-            let waits = |run: &Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
+            let waits = self.jobs.get(attempt.job).is_none_or(|record| record.waits_in(*attempt));
             let is_aside = self.unrecorded.aside.record(attempt.job).is_some();
-            if is_aside || record.is_some_and(|record| !record.run.as_ref().is_some_and(waits)) {
-                continue;
-            }
-            has_new |= !self.unrecorded.is_adopted(*attempt);
-            mark!("a begun window without a start is adopted");
-            let adoption = Adoption {
-                attempt: *attempt,
-                name: record.map(|record| record.name.to_string()).unwrap_or_default(),
-                cpus: cpus.clone(),
-                gpus: record.and_then(|record| record.run.as_ref()).map_or(vec![], |run| run.gpus.clone()),
-                memory: record.map_or(0, |record| record.memory.kilobytes()),
-                end: Some(*end).filter(|end| *end < Time::MAX),
-                ..Adoption::default()
-            };
-            Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
-            self.withhold_cpus();
-        }
-        has_new
+            waits && !is_aside && !self.unrecorded.is_adopted(*attempt) && !self.jobs.is_running(attempt.job)
+        };
+        begun.into_iter().filter(is_left).collect()
+    }
+
+    /// Adopts an attempt that is in a window.
+    pub(crate) fn adopt_window(&mut self, BegunWindow { attempt, cpus, end }: &BegunWindow) {
+        mark!("a begun window without a start is adopted");
+        let record = self.jobs.get(attempt.job);
+        let adoption = Adoption {
+            attempt: *attempt,
+            name: record.map(|record| record.name.to_string()).unwrap_or_default(),
+            cpus: cpus.clone(),
+            gpus: record.and_then(|record| record.run.as_ref()).map_or(vec![], |run| run.gpus.clone()),
+            memory: record.map_or(0, |record| record.memory.kilobytes()),
+            end: Some(*end).filter(|end| *end < Time::MAX),
+            ..Adoption::default()
+        };
+        Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
+        self.withhold_cpus();
     }
 
     /// Ends the adoption of an attempt: it is over, or its window begins. Returns whether there was one.

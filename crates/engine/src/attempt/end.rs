@@ -69,7 +69,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         mark_variant!(outcome, AttemptOutcome { Ended, Failed, Lost, NeverRan });
-        let (running, waiting) = (self.jobs.is_running(number), self.is_waiting(number));
+        if *outcome == AttemptOutcome::NeverRan && self.end_waiting(attempt) {
+            return;
+        }
+        self.begin_waiting(attempt, outcome.at().unwrap_or(at));
+        let running = self.jobs.is_running(number);
+        // Else its window has begun without this daemon.
+        let waiting = self.is_waiting(number) && !self.batch.shims_begun.contains(&number);
         if self.jobs.contains(number) {
             self.release_adopted(attempt);
         }

@@ -45,7 +45,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let Some(missed) = self.missed(*attempt, *at) else { continue };
             mark!("a window moves because its job was launched late");
             let Some(end) = self.delay_window(now, *at, attempt.job, round) else { continue };
-            if ended.iter().any(|(one, _)| one == attempt) {
+            if ended.iter().any(|(one, _)| one == attempt) || self.has_lost_cpus(attempt.job) {
                 continue;
             }
             // A job whose window is over already is overdue.
@@ -113,8 +113,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns whether the window of a running job fits from `at` on beside those of the other running ones.
     ///
-    /// A reservation may have begun meanwhile, or begins within the window.
+    /// A reservation may have begun meanwhile, or begins within the window. The shim of another job may have begun its window.
     fn has_room(&self, at: Time, number: i64) -> bool {
+        if self.has_lost_cpus(number) {
+            return false;
+        }
         let queue_of = |number| self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
         let Some(queue) = queue_of(number).filter(|queue| queue.policy.needs().calendar) else { return true };
         let window = |job| {
@@ -129,6 +132,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let changes = queue.pool.changes_after(at).take_while(|change| *change < last);
         let instants = [at].into_iter().chain(changes).collect();
         held(instants, windows).iter().all(|(at, held)| held.fits_in(&queue.pool.at(*at)))
+    }
+
+    /// Returns whether another shim has begun its window on processors of a job.
+    fn has_lost_cpus(&self, number: i64) -> bool {
+        let adopted = self.unrecorded.cpus();
+        let is_taken = |cpu: &u32| adopted.contains(cpu) || self.batch.taken.contains(cpu);
+        self.jobs.run(number).is_some_and(|run| run.cpus.iter().any(is_taken))
     }
 
     /// Records that the window of a job begins only at `at`, because the daemon was away. Returns the end of the window.

@@ -34,8 +34,19 @@ pub enum Action {
         /// The end of the window.
         end: Time,
     },
-    /// Plan the window of an opportunistic job. Without a daemon the window begins and ends by itself.
+    /// Plan the window of an opportunistic job, or of one whose shim waits. Without a daemon it begins and ends by itself.
+    ///
+    /// It takes effect when no other shim may begin a window that overlaps with it.
     PlanWindow(PlannedWindow),
+    /// Take the planned window back.
+    RevokeWindow,
+    /// Begin the command of a waiting shim before its window, on idle resources.
+    RunEarly {
+        /// The processors on which it may run, by number.
+        cpus: Vec<u32>,
+    },
+    /// End a waiting shim. If it has begun the window by itself, it reports that instead.
+    Withdraw,
     /// Move its processes to these processors, by number.
     Move(Vec<u32>),
     /// Change the end of its window.
@@ -98,7 +109,11 @@ pub struct Launch {
     pub cpus: Vec<u32>,
     /// The end of its window; `None` for an opportunistic job before its window.
     pub end: Option<Time>,
-    /// The planned window of an opportunistic job, if it is known.
+    /// Whether only its shim is launched, which waits for the window.
+    pub waits: bool,
+    /// The number of the run of the command, from 1: attempts that never ran do not count.
+    pub ordinal: u32,
+    /// The planned window of an opportunistic job, or of one whose shim waits, if it is known.
     pub planned_window: Option<PlannedWindow>,
     /// The grace period before the end.
     pub grace: Span,
@@ -130,6 +145,21 @@ pub struct PlannedWindow {
     /// The end.
     pub end: Time,
     /// The processors of the job in it, by number.
+    pub cpus: Vec<u32>,
+    /// The attempts that have some of these processors before. The window waits for their ends, at most the cleanup time.
+    pub after: Vec<Attempt>,
+    /// The instant until which it waits for them.
+    pub latest: Time,
+}
+
+/// A window that a shim may begin by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldWindow {
+    /// The start.
+    pub start: Time,
+    /// The end.
+    pub end: Time,
+    /// The processors, by number.
     pub cpus: Vec<u32>,
 }
 

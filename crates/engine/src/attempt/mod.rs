@@ -7,3 +7,4 @@ pub(crate) mod launcher;
 pub(crate) mod planned_windows;
 pub(crate) mod resync;
 pub(crate) mod start_observer;
+pub(crate) mod waiting_shims;

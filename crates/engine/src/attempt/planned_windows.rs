@@ -1,67 +1,182 @@
-//! Planned windows of opportunistic jobs, which their shims begin and end even if no daemon runs.
+//! Planned windows, which shims begin and end even if no daemon runs: those of opportunistic jobs, and of jobs whose shims wait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Amendment, Change, Fault, Round, Span, Time};
+use miserly_core::{Amendment, Change, Round, Span, Time};
 use miserly_marks::mark;
 
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::{
-    Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Engine, EngineError, Journal, Launcher, Now,
-    PlannedWindow, Record, SentWindow,
+    Action, Attempt, AttemptOutcome, BEGIN_DELAY, BegunWindow, Engine, HeldWindow, Journal, Launcher, Now,
+    PlannedWindow, Record,
 };
 
-/// An opportunistic job that waits for its window.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    job: i64,
-    /// The promised start.
-    start: Time,
-    /// The time limit.
-    time: Span,
-    /// The time for which its resources are planned.
-    planned: Span,
-    cpus: u64,
+/// The windows of shims, until they begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentWindows {
+    /// Those that were sent last. A daemon that starts knows none of them.
+    sent: BTreeMap<Attempt, PlannedWindow>,
+    /// Those that the shims have, as far as they have told.
+    held: BTreeMap<Attempt, HeldWindow>,
 }
 
-impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Adds to the batch the planned windows of opportunistic jobs, where the batch may have changed them.
-    ///
-    /// The dispatch after the commit sends them to the shims.
-    pub(crate) fn add_planned_windows(&mut self) {
-        if !self.batch.jobs_changed() {
-            return;
+impl SentWindows {
+    /// Takes note of an action that is given to the launcher.
+    pub(crate) fn note(&mut self, attempt: Attempt, action: &Action) {
+        let window = match action {
+            Action::Launch(launch) => launch.planned_window.clone(),
+            Action::PlanWindow(window) => Some(window.clone()),
+            Action::RevokeWindow
+            | Action::BeginWindow { .. }
+            | Action::Kill { .. }
+            | Action::EndOverdue { .. }
+            | Action::Withdraw
+            | Action::Forget => None,
+            _ => return,
+        };
+        match window {
+            Some(window) => drop(self.sent.insert(attempt, window)),
+            None => drop(self.sent.remove(&attempt)),
         }
-        for (number, window) in self.planned_windows() {
-            let sent = Some(SentWindow::new(&window));
-            if self.jobs.run(number).is_some_and(|run| run.sent_window != sent)
-                && let Some(run) = self.jobs.run_mut(number)
-            {
-                mark!("a planned window is sent");
-                run.sent_window = sent;
-                self.batch.touch(number);
-                self.batch.plan_window(Attempt { job: number, nth: run.nth }, window);
+        if matches!(action, Action::BeginWindow { .. } | Action::Forget) {
+            self.held.remove(&attempt);
+        }
+    }
+
+    /// Takes note of what shims hold.
+    pub(crate) fn hold(&mut self, held: Vec<(Attempt, Option<HeldWindow>)>) {
+        for (attempt, window) in held {
+            match window {
+                Some(window) => drop(self.held.insert(attempt, window)),
+                None => drop(self.held.remove(&attempt)),
             }
         }
     }
 
-    fn planned_windows(&mut self) -> Vec<(i64, PlannedWindow)> {
+    pub(crate) fn get(&self, attempt: Attempt) -> Option<&PlannedWindow> {
+        self.sent.get(&attempt)
+    }
+
+    /// Returns the processors of windows that begin before an instant, but for those of one attempt.
+    pub(crate) fn cpus_before(&self, end: Time, attempt: Option<Attempt>) -> BTreeSet<u32> {
+        let others = self.sent.iter().filter(|(of, window)| Some(**of) != attempt && window.start < end);
+        others.flat_map(|(_, window)| &window.cpus).copied().collect()
+    }
+}
+
+/// A job that waits for its window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) job: i64,
+    /// The attempt whose shim has the window, or will have it.
+    pub(crate) attempt: Attempt,
+    /// Whether there is such a shim.
+    pub(crate) has_shim: bool,
+    /// The promised start.
+    pub(crate) start: Time,
+    /// The time limit.
+    pub(crate) time: Span,
+    /// The time for which its resources are planned.
+    pub(crate) planned: Span,
+    pub(crate) cpus: u64,
+}
+
+/// Processors that are held until an instant, by an attempt if it is known.
+#[derive(Clone, Debug)]
+struct Held {
+    until: Time,
+    cpus: Vec<u32>,
+    attempt: Option<Attempt>,
+}
+
+impl<L: Launcher, J: Journal> Engine<L, J> {
+    /// Adds to the batch the planned windows, and the shims that wait for them, where the batch may have changed them.
+    ///
+    /// The dispatch after the commit sends them to the shims.
+    pub(crate) fn add_planned_windows(&mut self) {
+        if !self.batch.jobs_changed() && !self.shims.is_changed() {
+            return;
+        }
         let ahead = self.jobs.ahead();
         let records = ahead.into_iter().filter_map(|number| self.jobs.get(number));
-        let candidates: Vec<Candidate> = records.filter_map(|record| self.candidate(record)).collect();
+        let mut candidates: Vec<Candidate> = records.filter_map(|record| self.candidate(record)).collect();
+        let early: BTreeSet<i64> = candidates.iter().map(|candidate| candidate.job).collect();
+        let shims = self.shim_plan();
+        candidates.extend(shims.candidates());
+        let windows = self.assigned(candidates);
+        let (mut kept, mut waiting) = (BTreeSet::new(), vec![]);
+        for (candidate, window) in windows {
+            if early.contains(&candidate.job) {
+                kept.insert(candidate.attempt);
+                self.plan_window(candidate.attempt, window);
+            } else {
+                waiting.push((candidate, window));
+            }
+        }
+        self.plan_shims(&shims, waiting, &mut kept);
+        let waits = |of: &Attempt| self.jobs.get(of.job).is_some_and(|record| record.waits_in(*of));
+        let lost = self.windows.sent.keys().filter(|of| !kept.contains(of) && waits(of));
+        for attempt in lost.copied().collect::<Vec<_>>() {
+            self.batch.act(attempt, Action::RevokeWindow);
+        }
+    }
+
+    /// Takes note that shims of an earlier daemon may have any window.
+    pub(crate) fn expect_windows(&mut self) {
+        let attempts = self.jobs.records().flat_map(|record| [record.attempt(), record.waiting_attempt()]);
+        let any = PlannedWindow {
+            start: Time::MAX,
+            end: Time::MAX,
+            cpus: vec![],
+            after: vec![],
+            latest: Time::MAX,
+        };
+        self.windows.sent = attempts.flatten().map(|attempt| (attempt, any.clone())).collect();
+    }
+
+    /// Adds the planned window of an attempt with a shim to the batch, if it is another one than before.
+    pub(crate) fn plan_window(&mut self, attempt: Attempt, window: PlannedWindow) {
+        if self.windows.get(attempt) != Some(&window) {
+            mark!("a planned window is sent");
+            self.batch.plan_window(attempt, window);
+        }
+    }
+
+    /// Assigns processors to candidates.
+    fn assigned(&self, candidates: Vec<Candidate>) -> Vec<(Candidate, PlannedWindow)> {
         if candidates.is_empty() {
             return vec![];
         }
         let held = self.jobs.running().filter_map(|number| self.held_until(number)).collect();
-        assign_windows(candidates, self.cpus.free(), held, |free, count| self.cpus.choose(free, count))
+        assign_windows(candidates, self.cpus.free(), held, |free, candidate, count| {
+            // A window that keeps its processors needs no message.
+            let before = self.windows.get(candidate.attempt);
+            let before = before.filter(|window| window.cpus.iter().all(|cpu| free.contains(cpu)));
+            match before.filter(|window| window.cpus.len() == count) {
+                Some(window) => window.cpus.clone(),
+                None => self.cpus.choose(free, count),
+            }
+        })
     }
 
     /// Returns an opportunistic job with a promised start.
     fn candidate(&self, record: &Record) -> Option<Candidate> {
         record.run.as_ref().filter(|run| !run.in_window && run.ending.is_none())?;
+        self.candidate_of(record, record.attempt()?, true)
+    }
+
+    /// Returns a waiting job with a promised start.
+    pub(crate) fn candidate_of(
+        &self,
+        record: &Record,
+        attempt: Attempt,
+        has_shim: bool,
+    ) -> Option<Candidate> {
         let promise = self.entry(record.number)?.promise?;
         (promise.best < Time::MAX).then(|| Candidate {
             job: record.number,
+            attempt,
+            has_shim,
             start: promise.best,
             time: record.time,
             planned: record.planned(self.setup.cleanup_time),
@@ -70,41 +185,48 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the processors of a running job and the instant at which they are free.
-    fn held_until(&self, number: i64) -> Option<(Time, Vec<u32>)> {
-        let run = self.jobs.run(number)?;
-        let end = self.expected_end(number).unwrap_or(Time::from_ticks(i64::MIN));
-        Some((end, run.cpus.clone()))
-    }
-
-    /// Forgets the planned windows that an earlier daemon sent. It is unknown whether they arrived.
-    pub(crate) fn forget_planned_windows(&mut self) {
-        let sent = |record: &Record| record.run.as_ref().is_some_and(|run| run.sent_window.is_some());
-        let records = self.jobs.records().filter(|record| sent(record));
-        for number in records.map(|record| record.number).collect::<Vec<_>>() {
-            if let Some(run) = self.jobs.run_mut(number) {
-                run.sent_window = None;
-                self.batch.touch(number);
-            }
-        }
+    fn held_until(&self, number: i64) -> Option<Held> {
+        let record = self.jobs.get(number)?;
+        let run = record.run.as_ref()?;
+        let until = self.expected_end(number).unwrap_or(Time::from_ticks(i64::MIN));
+        Some(Held { until, cpus: run.cpus.clone(), attempt: record.attempt() })
     }
 
     /// Returns the windows that shims have begun by themselves, because this daemon did not: it was stopped, or had no room to
-    /// store its decisions. `ended` attempts have none.
+    /// store its decisions. `ended` attempts have none. `reported` are those of which their shims have told.
     pub(crate) fn windows_begun(
         &mut self,
         now: Now,
         ended: &[(Attempt, AttemptOutcome)],
+        reported: Vec<BegunWindow>,
     ) -> Vec<BegunWindow> {
-        let ahead = self.jobs.ahead();
-        let begun = |number: i64| {
-            let run = self.jobs.run(number).filter(|run| !run.in_window && run.ending.is_none())?;
-            let attempt = Attempt { job: number, nth: run.nth };
-            let SentWindow { start, end, cpus } = run.sent_window.clone()?;
-            let has_begun = start + BEGIN_DELAY <= now.ticks && now.ticks < end;
-            let lives = !ended.iter().any(|(one, _)| *one == attempt);
-            (has_begun && lives).then_some(BegunWindow { attempt, cpus, end })
+        let has_begun =
+            |window: &&HeldWindow| window.start + BEGIN_DELAY <= now.ticks && now.ticks < window.end;
+        // A withdrawn shim reports that it has begun.
+        let withdrawn = |attempt: &Attempt| {
+            self.jobs.get(attempt.job).and_then(|of| of.waits).is_some_and(|of| of.is_withdrawn)
         };
-        ahead.into_iter().filter_map(begun).collect()
+        let due = self.windows.held.iter().filter(|(of, window)| has_begun(window) && !withdrawn(of));
+        let due = due.map(|(attempt, window)| BegunWindow {
+            attempt: *attempt,
+            cpus: window.cpus.clone(),
+            end: window.end,
+        });
+        let mut begun: BTreeMap<Attempt, BegunWindow> = due.map(|begun| (begun.attempt, begun)).collect();
+        begun.extend(reported.into_iter().map(|begun| (begun.attempt, begun)));
+        let waits = |begun: &BegunWindow| {
+            let record = self.jobs.get(begun.attempt.job)?;
+            record.waits_in(begun.attempt).then_some(())
+        };
+        let lives = |begun: &BegunWindow| !ended.iter().any(|(one, _)| *one == begun.attempt);
+        let begun: Vec<BegunWindow> =
+            begun.into_values().filter(|begun| waits(begun).is_some() && lives(begun)).collect();
+        for BegunWindow { attempt, .. } in &begun {
+            if let Some(start) = self.windows.held.get(attempt).map(|window| window.start) {
+                self.begin_waiting(*attempt, start + BEGIN_DELAY);
+            }
+        }
+        begun
     }
 
     /// Applies windows that began without a daemon: each job keeps its processors, for the rest of its window.
@@ -112,10 +234,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for mut begun in windows {
             let number = begun.attempt.job;
             let Some(record) = self.jobs.get(number) else { continue };
-            let planned = record
-                .run
-                .as_ref()
-                .is_some_and(|run| run.nth == begun.attempt.nth && !run.in_window && run.ending.is_none());
+            let planned = record.waits_in(begun.attempt) && !self.unrecorded.is_adopted(begun.attempt);
             let cleanup_time = record.cleanup_time(self.setup.cleanup_time);
             let Some(job) = self.jobs.handle(number).filter(|_| planned && self.is_waiting(number)) else {
                 continue;
@@ -125,11 +244,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 // The policy names them as it starts the job.
                 begun.cpus.clear();
             }
-            // Those of an adopted attempt are withheld for it.
-            if !self.unrecorded.is_adopted(begun.attempt) && !self.cpus.take_all_of(&begun.cpus) {
+            if !self.cpus.take_all_of(&begun.cpus) {
                 mark!("a begun window has lost its processors");
                 // Another job held them when they were sent, and no later plan arrived. The job moves.
-                begun.cpus = self.cpus.take(begun.cpus.len() as u64);
+                begun.cpus = self.cpus.take(begun.cpus.len() as u64, &BTreeSet::new());
             }
             mark!("a shim began a window");
             let left = (begun.end + cleanup_time - at).max(Span::TICK);
@@ -137,30 +255,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.begun.insert(number, begun);
         }
     }
+}
 
-    /// Reverts the begun windows that the system did not start, because an overdue job is there. Their jobs wait as before.
-    pub(crate) fn revert_begun_windows(&mut self, now: Now) -> Result<(), EngineError> {
-        let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
-        let mut doubtful = std::mem::take(&mut self.batch.doubtful);
-        for (number, begun) in std::mem::take(&mut self.batch.begun) {
-            mark!("a begun window has no start in the ledger");
-            if !self.unrecorded.is_adopted(begun.attempt) {
-                self.cpus.give(&begun.cpus);
-            }
-            if let Some((latest, cause)) = doubtful.remove(&number) {
-                mark!("a promise breaks although its window began");
-                self.batch.touch(number);
-                self.record_promise(now, number, latest, Some(cause));
-            }
-            if let (Some(record), Some(job)) = (self.jobs.get(number), self.jobs.handle(number)) {
-                let change = Change::Estimate(record.planned(self.setup.cleanup_time));
-                round.amended.push(Amendment { job, change });
-            }
+impl Record {
+    /// Returns whether this attempt of the job is to begin its window: it is opportunistic, or its shim waits.
+    pub(crate) fn waits_in(&self, attempt: Attempt) -> bool {
+        let early = |run: &crate::Run| run.nth == attempt.nth && !run.in_window && run.ending.is_none();
+        match &self.run {
+            Some(run) => early(run),
+            None => self.waiting_attempt() == Some(attempt),
         }
-        if !round.amended.is_empty() {
-            self.play_now(now, round)?;
-        }
-        Ok(())
     }
 }
 
@@ -171,52 +275,77 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 fn assign_windows(
     mut candidates: Vec<Candidate>,
     mut free: BTreeSet<u32>,
-    mut held: Vec<(Time, Vec<u32>)>,
-    choose: impl Fn(&BTreeSet<u32>, usize) -> Vec<u32>,
-) -> Vec<(i64, PlannedWindow)> {
+    mut held: Vec<Held>,
+    choose: impl Fn(&BTreeSet<u32>, &Candidate, usize) -> Vec<u32>,
+) -> Vec<(Candidate, PlannedWindow)> {
     candidates.sort_by_key(|candidate| (candidate.start, candidate.job));
     let mut windows = vec![];
-    for Candidate { job, start, time, planned, cpus } in candidates {
-        for (_, cpus) in held.extract_if(.., |(end, _)| *end <= start) {
-            free.extend(cpus);
+    // The last attempt on each processor, before the windows.
+    let mut last: BTreeMap<u32, Attempt> = BTreeMap::new();
+    for candidate in candidates {
+        let Candidate { attempt, start, time, planned, cpus, .. } = candidate;
+        for held in held.extract_if(.., |held| held.until <= start) {
+            last.extend(held.cpus.iter().filter_map(|cpu| Some((*cpu, held.attempt?))));
+            free.extend(held.cpus);
         }
         let count = usize::try_from(cpus).unwrap_or(usize::MAX);
-        let cpus = choose(&free, count);
+        let cpus = choose(&free, &candidate, count);
         if cpus.len() == count {
             for cpu in &cpus {
                 free.remove(cpu);
             }
-            held.push((start + planned, cpus.clone()));
-            windows.push((job, PlannedWindow { start, end: start + time, cpus }));
+            let after: BTreeSet<Attempt> = cpus.iter().filter_map(|cpu| last.get(cpu)).copied().collect();
+            held.push(Held { until: start + planned, cpus: cpus.clone(), attempt: Some(attempt) });
+            let (end, latest) = (start + time, start + (planned - time));
+            let after = after.into_iter().collect();
+            windows.push((candidate, PlannedWindow { start, end, cpus, after, latest }));
         }
     }
     windows
-}
-
-impl SentWindow {
-    fn new(window: &PlannedWindow) -> SentWindow {
-        SentWindow { start: window.start, end: window.end, cpus: window.cpus.clone() }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A candidate whose resources are kept one tick longer than its time limit.
+    /// A candidate whose resources are kept one tick longer than its time limit. Its shim is that of its first attempt.
     fn candidate(job: i64, start: i64, time: i64, cpus: u64) -> Candidate {
-        let time = Span::from_ticks(time);
-        Candidate { job, start: Time::from_ticks(start), time, planned: time + Span::TICK, cpus }
+        let (time, start) = (Span::from_ticks(time), Time::from_ticks(start));
+        let attempt = Attempt { job, nth: 1 };
+        Candidate { job, attempt, has_shim: true, start, time, planned: time + Span::TICK, cpus }
+    }
+
+    fn assign(
+        candidates: Vec<Candidate>,
+        free: &[u32],
+        held: &[(i64, &[u32])],
+    ) -> Vec<(Candidate, PlannedWindow)> {
+        let held = held.iter().map(|(end, cpus)| Held {
+            until: Time::from_ticks(*end),
+            cpus: cpus.to_vec(),
+            attempt: Some(Attempt { job: 9, nth: 1 }),
+        });
+        let lowest = |free: &BTreeSet<u32>, _: &Candidate, count| free.iter().copied().take(count).collect();
+        assign_windows(candidates, free.iter().copied().collect(), held.collect(), lowest)
     }
 
     #[track_caller]
     fn check(candidates: Vec<Candidate>, free: &[u32], held: &[(i64, &[u32])], expect: &[(i64, &[u32])]) {
-        let held = held.iter().map(|(end, cpus)| (Time::from_ticks(*end), cpus.to_vec())).collect();
-        let lowest = |free: &BTreeSet<u32>, count| free.iter().copied().take(count).collect();
-        let windows = assign_windows(candidates, free.iter().copied().collect(), held, lowest);
+        let windows = assign(candidates, free, held);
         let assigned: Vec<(i64, &[u32])> =
-            windows.iter().map(|(job, window)| (*job, &window.cpus[..])).collect();
+            windows.iter().map(|(candidate, window)| (candidate.job, &window.cpus[..])).collect();
         assert_eq!(assigned, expect);
+    }
+
+    #[test]
+    fn a_window_names_the_attempts_before_it_on_its_processors() {
+        let two = vec![candidate(1, 10, 5, 1), candidate(2, 16, 5, 2)];
+        let windows = assign(two, &[3], &[(10, &[7])]);
+        let after: Vec<Vec<i64>> =
+            windows.iter().map(|(_, window)| window.after.iter().map(|of| of.job).collect()).collect();
+        // Job 1 gets the free processor 3, and job 2 needs both.
+        assert_eq!(after, [vec![], vec![1, 9]]);
+        assert_eq!(windows[1].1.latest, Time::from_ticks(17));
     }
 
     #[test]

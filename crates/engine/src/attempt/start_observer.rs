@@ -39,7 +39,7 @@ impl JobStart {
 
 /// Returns the time from the submission of a job to its first run.
 fn wait(record: &Record, now: Now, at: Time) -> Option<Span> {
-    let is_first = record.attempts == 0 && record.started.is_none();
+    let is_first = record.runs() == 0 && record.started.is_none();
     let waited = now.wall_at(at).as_microsecond().saturating_sub(record.submitted.as_microsecond());
     is_first.then_some(Span::from_ticks(waited.max(0)))
 }

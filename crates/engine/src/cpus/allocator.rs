@@ -143,10 +143,14 @@ impl CpuAllocator {
     /// Allocates free processors that are online, by the topology of the machine.
     ///
     /// The ledger guarantees that there are enough, unless some have just been lost. Then there may be fewer, and if none is free,
-    /// processors are shared.
-    pub(crate) fn take(&mut self, count: u64) -> Vec<u32> {
+    /// processors are shared. Those to `avoid` are planned for others, which would get other ones.
+    pub(crate) fn take(&mut self, count: u64, avoid: &BTreeSet<u32>) -> Vec<u32> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let mut taken = self.choose(&self.free(), count);
+        let free = self.free();
+        let mut taken = self.choose(&free.difference(avoid).copied().collect(), count);
+        if taken.len() < count {
+            taken = self.choose(&free, count);
+        }
         if taken.is_empty() {
             taken = self.all.iter().copied().filter(|cpu| self.is_online(*cpu)).take(count).collect();
         }

@@ -78,7 +78,10 @@ pub struct Record {
     /// The living attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// The number of attempts so far.
+    /// The shim that waits for its window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<WaitingShim>,
+    /// The number of attempts so far, with that of the shim that waits.
     #[serde(default)]
     pub attempts: u32,
     /// The number of attempts whose command never ran.
@@ -184,9 +187,6 @@ pub struct Run {
     pub in_window: bool,
     /// Whether its processes are stopped.
     pub stopped: bool,
-    /// The planned window that was sent to its shim, until it begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_window: Option<SentWindow>,
     /// The reason why it does not end although it shall, as its launcher reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overdue: Option<OverdueCause>,
@@ -210,17 +210,14 @@ pub struct SentSignal {
     pub request: SignalRequest,
 }
 
-/// A planned window, as it was sent to a shim.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct SentWindow {
-    /// The start.
-    #[serde(with = "ticks")]
-    pub start: Time,
-    /// The end.
-    #[serde(with = "ticks")]
-    pub end: Time,
-    /// The processors, by number.
-    pub cpus: Vec<u32>,
+/// A shim that waits for the window of a job. It is no attempt of the job before its command begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct WaitingShim {
+    /// The number of the attempt that it will be.
+    pub nth: u32,
+    /// Whether it is withdrawn: its end is not known yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_withdrawn: bool,
 }
 
 /// The consequence of a requested end of an attempt.
@@ -339,6 +336,16 @@ impl Record {
     /// Returns whether the daemon ends its attempt.
     pub(crate) fn is_ending(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.ending.is_some())
+    }
+
+    /// Returns the attempt that the waiting shim will be.
+    pub(crate) fn waiting_attempt(&self) -> Option<Attempt> {
+        self.waits.map(|WaitingShim { nth, .. }| Attempt { job: self.number, nth })
+    }
+
+    /// Returns how often the command was begun, as far as that is known.
+    pub(crate) fn runs(&self) -> u32 {
+        self.attempts - u32::from(self.waits.is_some()) - self.never_ran
     }
 
     /// Returns the attempt that is alive.

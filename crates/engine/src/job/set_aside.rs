@@ -39,7 +39,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn set_aside(&mut self, now: Now, mut error: EngineError) -> Result<(), EngineError> {
         // Each step sets a job aside, stops a queue or drops a request, and there are finitely many.
         loop {
-            let EngineError::Violation(violation) = error else { return Err(error) };
+            let violation = match error {
+                EngineError::Violation(violation) => violation,
+                EngineError::NotStarted(begun) => {
+                    // No request has been handled before it.
+                    self.batch = PendingBatch::default();
+                    self.load()?;
+                    for window in &begun {
+                        self.adopt_window(window);
+                    }
+                    return Ok(());
+                }
+                EngineError::Journal(_) => return Err(error),
+            };
             let part = self.part_of(&violation)?;
             self.drop_batch(&part, &violation)?;
             match self.break_stopped_promises(now) {

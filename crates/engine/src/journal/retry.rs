@@ -3,7 +3,7 @@
 use miserly_api::model::OverdueCause;
 use miserly_core::{Span, Time};
 
-use crate::{Attempt, AttemptOutcome, Usage};
+use crate::{Attempt, AttemptOutcome, BegunWindow, Usage};
 
 /// The delay until a failed commit is tried again.
 const DELAY: Span = Span::from_ticks(1_000_000);
@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     pub(crate) used: Vec<(Attempt, Usage)>,
     /// The attempts whose epilogs failed, and why.
     pub(crate) epilogs: Vec<(Attempt, String)>,
+    /// The windows that shims began by themselves.
+    pub(crate) begun: Vec<BegunWindow>,
     /// The attempts that do not end although they shall.
     pub(crate) overdue: Vec<(Attempt, OverdueCause)>,
     /// The attempts that lost processors or the sole use of them, and how.

@@ -37,11 +37,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (Attempt { job, nth }, at) in launches {
             let Some(record) = self.jobs.get_mut(*job) else { continue };
             let Some(run) = record.run.as_ref().filter(|run| run.nth == *nth) else { continue };
-            if run.in_window && record.promise.was_kept_until(*at) {
+            let in_window = run.in_window;
+            if in_window && record.started.is_some_and(|started| *at < started) {
+                // Its shim began the window by itself, before this daemon knew.
+                record.started = Some(*at);
+                self.batch.touch(*job);
+            }
+            if in_window && record.promise.was_kept_until(*at) {
                 mark!("a kept promise was late");
                 self.judge_start_again(now, *at, *job);
                 self.batch.touch(*job);
-            } else if !run.in_window && record.started.is_some_and(|started| started < *at) {
+            } else if !in_window && record.started.is_some_and(|started| started < *at) {
                 mark!("an early run began later");
                 // It was launched stopped, ahead of its window.
                 record.started = Some(*at);
@@ -97,7 +103,7 @@ impl Record {
                 self.promise.lose(book, job, wall, PromiseChangeReason::Refused);
             }
             // It ran ahead of its window.
-            _ if self.attempts > self.never_ran => {
+            _ if self.runs() > 0 => {
                 let began = self.started.unwrap_or(Time::ZERO);
                 self.promise.start(book, job, wall, began, PromiseChangeReason::Away);
             }

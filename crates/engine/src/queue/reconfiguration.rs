@@ -80,6 +80,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let round = Round { fault: Some(Fault::Away), ..Round::default() };
         self.play_now(now, round)?;
         self.fit_pools(now)?;
+        self.withdraw_shims();
         self.add_planned_windows();
         Ok(())
     }

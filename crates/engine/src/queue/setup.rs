@@ -11,6 +11,7 @@ use miserly_policies::{PolicySpec, Promises};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::waiting_shims::WaitingShimLimits;
 use crate::queue::guarded_policy::GuardedPolicy;
 use crate::queue::saved_queue::{SavedQueue, opportunistic};
 use crate::{
@@ -47,6 +48,9 @@ pub struct Setup {
     /// The resources for opportunistic jobs, if they are enabled.
     #[serde(default, with = "opportunistic")]
     pub opportunistic: Option<OpportunisticConfig>,
+    /// How many shims wait for the windows of promised jobs.
+    #[serde(default)]
+    pub waiting_shims: WaitingShimLimits,
     /// The time for which finished jobs are kept; `None` means forever.
     #[serde(default, with = "ticks::optional")]
     pub keep_history: Option<Span>,

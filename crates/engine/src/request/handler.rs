@@ -56,6 +56,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 RemoveReservation,
                 Reservations,
                 Drain,
+                HoldStarts,
                 Jobs,
                 Job,
                 Wait,
@@ -150,6 +151,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Reserve(reservation) => self.reserve(now, caller, &reservation),
             DaemonRequest::RemoveReservation(name) => self.remove_reservation(now, caller, &name),
             DaemonRequest::Drain(on) => Ok(self.drain(caller, on)?),
+            DaemonRequest::HoldStarts(on) => Ok(self.request_hold_starts(caller, on)?),
             DaemonRequest::Quote(_)
             | DaemonRequest::WhatIf(_)
             | DaemonRequest::Shadow(_)
@@ -192,6 +194,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(Problem::new(ProblemCode::Forbidden, format!("job {job} is another user's")));
         }
         Ok(record)
+    }
+
+    fn request_hold_starts(&mut self, caller: &Caller, on: bool) -> Result<DaemonReply, Problem> {
+        self.info.check_operator(caller, "hold starts")?;
+        tracing::info!("operator {} holds starts without the daemon: {on}", (self.info.users.0)(caller.uid));
+        self.hold_starts(on);
+        Ok(DaemonReply::JobIds(JobIds { jobs: vec![] }))
     }
 
     fn drain(&mut self, caller: &Caller, on: bool) -> Result<DaemonReply, Problem> {

@@ -96,6 +96,8 @@ pub enum DaemonRequest {
     Reservations,
     /// Accept no new jobs, or accept jobs again. Promises are kept.
     Drain(bool),
+    /// Withdraw all waiting shims and launch no more, so that nothing starts without the daemon; or end that.
+    HoldStarts(bool),
     /// List jobs, by number.
     Jobs(Filter),
     /// Show one job.

@@ -73,6 +73,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             CheckedChange::Amended(jobs) => self.amend_all(now, at, caller.uid, jobs)?,
             CheckedChange::Moved { record, handle } => self.move_job(now, at, caller.uid, *record, handle)?,
         }
+        // Its shim has the former request.
+        self.withdraw_shim(job);
         Ok(DaemonReply::Moves(Box::new(moves)))
     }
 

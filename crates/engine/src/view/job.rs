@@ -65,7 +65,7 @@ impl Snapshot {
             capacity_lost: record.capacity_lost.clone(),
             epilog_failed: record.epilog_failed.clone(),
             set_aside: record.set_aside.clone(),
-            attempts: record.attempts,
+            attempts: record.attempts - u32::from(record.waits.is_some()),
             retried: record.retried.clone(),
             usage: record.usage.view(),
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
@@ -245,6 +245,8 @@ impl Snapshot {
             earlier: counts.earlier,
             broken: counts.broken,
             missed: self.values.promises.missed(now),
+            waiting_shims: self.jobs.iter().filter(|record| record.waits.is_some()).count() as u64,
+            needs_daemon_from: self.needs_daemon.map(|at| now.wall_at(at)),
             ..Status::default()
         }
     }

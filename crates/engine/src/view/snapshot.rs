@@ -47,6 +47,8 @@ pub struct Snapshot {
     pub(crate) configuration_problem: Option<String>,
     /// The instant of the next event that no input announces.
     pub(crate) next_due: Option<Time>,
+    /// The first promised start for which no shim waits.
+    pub(crate) needs_daemon: Option<Time>,
 }
 
 /// The state of one queue beside its jobs.
@@ -138,6 +140,7 @@ impl Snapshot {
             values: EngineValues::default(),
             began: Timestamp::UNIX_EPOCH,
             configuration_problem: None,
+            needs_daemon: None,
             next_due: None,
         }
     }
@@ -240,6 +243,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             values: self.values.clone(),
             began: self.began,
             configuration_problem: self.setup.problem().cloned(),
+            needs_daemon: self.shims.needs_daemon,
             next_due: self.next_due(),
         }
     }

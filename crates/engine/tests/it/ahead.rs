@@ -31,7 +31,7 @@ fn one_early() -> (Life, i64, i64) {
 #[track_caller]
 fn check_windows(actions: Vec<Action>, expect: (i64, i64, &[u32])) {
     let windows = windows(actions);
-    let [PlannedWindow { start, end, cpus }] = &windows[..] else { panic!("{windows:?}") };
+    let [PlannedWindow { start, end, cpus, .. }] = &windows[..] else { panic!("{windows:?}") };
     // A round takes a tick of its own.
     let near = |at: miserly_core::Time, second: i64| (at.ticks() - seconds(second).ticks()).abs() < 10;
     assert!(near(*start, expect.0) && near(*end, expect.1) && cpus == expect.2, "{windows:?}");

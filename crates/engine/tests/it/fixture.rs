@@ -143,8 +143,12 @@ fn each_format_is_loaded_and_says_what_it_said() {
         has(&said(&mut life), &fixture["said"], &format!("format {format}"));
         // No field is lost that a record has.
         for row in fixture["state"]["rows"].as_array().unwrap() {
-            let body: Value = serde_json::from_str(row["body"].as_str().unwrap()).unwrap();
+            let mut body: Value = serde_json::from_str(row["body"].as_str().unwrap()).unwrap();
             let record: Record = serde_json::from_value(body.clone()).unwrap();
+            // The shims tell which windows they have.
+            if let Some(run) = body.get_mut("run").and_then(Value::as_object_mut) {
+                run.remove("sent_window");
+            }
             has(&serde_json::to_value(record).unwrap(), &body, "record");
         }
     }

@@ -22,6 +22,8 @@ mod unrecorded;
 
 mod ahead;
 
+mod waiting;
+
 mod suspended;
 
 mod places;

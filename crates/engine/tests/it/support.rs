@@ -7,7 +7,7 @@ use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
 use miserly_engine::{
     Action, Attempt, Caller, DaemonReply, DaemonRequest, Input, JobRow, JournalContents, Launcher,
-    MemoryJournal, Now, Queue, QueueTerms, Requester, Setup, SlotSchedule,
+    MemoryJournal, Now, Queue, QueueTerms, Requester, Setup, SlotSchedule, WaitingShimLimits,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -123,6 +123,7 @@ pub(crate) fn setup() -> Setup {
         cleanup_time: Span::ZERO,
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
+        waiting_shims: WaitingShimLimits::default(),
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

@@ -42,7 +42,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use miserly_attempt::shim::Supervisor;
+use miserly_attempt::shim::Shim;
 use rustix::process::setsid;
 use rustix::stdio::dup2_stdin;
 
@@ -106,9 +106,9 @@ fn supervise(dir: &Path) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     let system = System::new(dir);
     let launcher = launcher_connection().map_err(text)?;
-    let mut shim = Supervisor::begin(system, launcher).map_err(|refusal| refusal.to_string())?;
-    while !shim.is_over() {
-        shim.host().wait(&shim).map_err(text)?;
+    let mut shim = Shim::begin(system, launcher).map_err(|refusal| refusal.to_string())?;
+    while let Some(system) = shim.host() {
+        system.wait(&shim).map_err(text)?;
         shim.step();
     }
     Ok(())

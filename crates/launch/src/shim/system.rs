@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor, ThreadClass};
+use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Files as _, Identity, JobUser, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -65,7 +65,7 @@ impl System {
     }
 
     /// Waits for a reason for the next step of a shim.
-    pub(super) fn wait(&self, shim: &Supervisor<System>) -> io::Result<()> {
+    pub(super) fn wait(&self, shim: &Shim<System>) -> io::Result<()> {
         self.alarm.set(shim.next())?;
         let mut polled =
             vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.alarm, PollFlags::IN)];

@@ -14,7 +14,7 @@ const WAITS: &str = "echo $$; while :; do sleep 0.05; done";
 /// Returns a window on the first processor.
 fn window(start: Duration, end: Duration) -> ReservedWindow {
     let now = BootTime::now();
-    ReservedWindow { start: now.after(start), end: now.after(end), cpus: vec![cpus()[0]] }
+    ReservedWindow { start: now.after(start), end: now.after(end), cpus: vec![cpus()[0]], after: None }
 }
 
 impl Test {

@@ -8,6 +8,7 @@ use miserly_api::model::{Problem, Submission};
 use miserly_core::{Calendar, Resources, Span};
 use miserly_engine::{
     Action, Attempt, DaemonInfo, Engine, Launcher, MemoryJournal, Queue, QueueTerms, Setup, SlotSchedule,
+    WaitingShimLimits,
 };
 
 use super::fake::{FakeAttempt, FakeHost, FakeSupervisor};
@@ -39,6 +40,7 @@ fn setup() -> Setup {
         cleanup_time: Span::ZERO,
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
+        waiting_shims: WaitingShimLimits::default(),
         keep_history: None,
         topology: <_>::default(),
         whole_cores: false,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use miserly_api::model::is_plain_name;
 use miserly_core::{Kind, Span};
+use miserly_engine::WaitingShimLimits;
 use miserly_executor::Rules;
 use miserly_launch::CriticalPriority;
 use miserly_machine_file::file::QueueFile;
@@ -91,6 +92,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         orphan_resume_delay: time_or(&file.orphan_resume_delay, "orphan-resume-delay", 600)?,
         preempt_lead_time: time_or(&file.preempt_lead_time, "preempt-lead-time", 5)?,
         opportunistic: file.opportunistic.unwrap_or(true),
+        waiting_shims: waiting_shims(file)?,
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,
         operators: accounts::operators(&file.operators),
@@ -202,6 +204,20 @@ fn backups(file: &File) -> Result<BackupPlan, Problem> {
     Ok(BackupPlan {
         interval: Duration::from_secs(interval),
         keep: usize::try_from(keep).unwrap_or(usize::MAX),
+    })
+}
+
+/// Returns how many shims wait for windows.
+fn waiting_shims(file: &File) -> Result<WaitingShimLimits, Problem> {
+    let number = |written: &Written<i64>, field: &str, instead: usize| {
+        let Some(written) = written else { return Ok(instead) };
+        let problem = || Problem::new(written.span(), format!("{field}: it is at least 0"));
+        usize::try_from(*written.get_ref()).map_err(|_| problem())
+    };
+    let WaitingShimLimits { most, per_cpu } = WaitingShimLimits::default();
+    Ok(WaitingShimLimits {
+        most: number(&file.waiting_shims, "waiting-shims", most)?,
+        per_cpu: number(&file.waiting_shims_per_cpu, "waiting-shims-per-cpu", per_cpu)?,
     })
 }
 

@@ -30,6 +30,8 @@ pub(super) struct File {
     pub(super) orphan_resume_delay: Written<Value>,
     pub(super) preempt_lead_time: Written<Value>,
     pub(super) opportunistic: Option<bool>,
+    pub(super) waiting_shims: Written<i64>,
+    pub(super) waiting_shims_per_cpu: Written<i64>,
     pub(super) whole_cores: Written<bool>,
     pub(super) memory_reserve: Written<Value>,
     pub(super) keep_history: Written<Value>,

@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use miserly_core::{Kind, Span};
-use miserly_engine::{LimitTable, QueueUsers, Topology, UserLimits};
+use miserly_engine::{LimitTable, QueueUsers, Topology, UserLimits, WaitingShimLimits};
 use miserly_executor::Rules;
 use miserly_machine_file::Week;
 use miserly_policies::PolicySpec;
@@ -98,6 +98,8 @@ pub struct Configuration {
     pub preempt_lead_time: Span,
     /// Whether opportunistic jobs run on idle resources.
     pub opportunistic: bool,
+    /// How many shims wait for the windows of promised jobs.
+    pub waiting_shims: WaitingShimLimits,
     /// The time for which ended jobs are kept; `None` for ever.
     pub keep_history: Option<Span>,
     /// The operators other than root and the daemon's user.

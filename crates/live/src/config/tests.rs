@@ -1,5 +1,5 @@
 use miserly_core::{Kind, Time};
-use miserly_engine::{CpuHours, Limits, Topology, UserLimits};
+use miserly_engine::{CpuHours, Limits, Topology, UserLimits, WaitingShimLimits};
 use miserly_launch::CriticalPriority;
 
 use super::*;
@@ -13,6 +13,14 @@ fn machine() -> Machine {
 
 fn parse(text: &str) -> Result<Configuration, ConfigError> {
     Configuration::parse("daemon.toml", text, &machine())
+}
+
+#[test]
+fn no_shim_waits_unless_the_file_says_so() {
+    let limits = |text| parse(text).unwrap().waiting_shims;
+    assert_eq!(limits("").most, 0);
+    let written = limits("waiting-shims = 64\nwaiting-shims-per-cpu = 3");
+    assert_eq!(written, WaitingShimLimits { most: 64, per_cpu: 3 });
 }
 
 /// Checks that the text is rejected with this message.
@@ -122,6 +130,8 @@ fn what_is_wrong_is_named_with_line_and_field() {
     refused("\n\ngrace = 'soon'", "daemon.toml:3: grace: \"soon\" is not a duration; write");
     refused("state = 'here'", "state = \"here\": write the whole path");
     refused("backup-keep = 0", "backup-keep: it is at least 1");
+    refused("\nwaiting-shims = -1", "daemon.toml:2: waiting-shims: it is at least 0");
+    refused("waiting-shims-per-cpu = -2", "waiting-shims-per-cpu: it is at least 0");
     refused("\nbackup-interval = '0s'", "daemon.toml:2: backup-interval: it is at least a second");
     refused("access = 'friends'", "access = \"friends\": must be one of own, everybody");
     refused("allow-root = true", "allow-root: it has a meaning only with `user`");

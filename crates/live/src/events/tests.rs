@@ -9,7 +9,7 @@ use miserly_api::model::{ForecastView, Problem, Submission};
 use miserly_core::{Calendar, OpportunisticConfig, Resources, Span};
 use miserly_engine::{
     Absence, Action, Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, Engine, Input, Launcher, Queue,
-    QueueTerms, Requester, Setup, SlotSchedule,
+    QueueTerms, Requester, Setup, SlotSchedule, WaitingShimLimits,
 };
 use tempfile::TempDir;
 
@@ -108,6 +108,7 @@ fn setup() -> Setup {
         cleanup_time: second,
         orphan_resume_delay: second,
         opportunistic: Some(OpportunisticConfig { lead: second, machine: Resources::cpus(2) }),
+        waiting_shims: WaitingShimLimits::default(),
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

@@ -6,10 +6,11 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
-    CancelRequest, ChangeRequest, ChangedJobs, DaemonEvent, DrainRequest, ExtendRequest, Filter, JobChange,
-    JobIds, JobView, LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH, OutputRequest, Pools, Problem,
-    ProblemCode, Quote, RemoveReservation, Reservation, ResizeRequest, ShadowFilter, ShadowReport,
-    SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer,
+    CancelRequest, ChangeRequest, ChangedJobs, DaemonEvent, DrainRequest, ExtendRequest, Filter,
+    HoldStartsRequest, JobChange, JobIds, JobView, LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH,
+    OutputRequest, Pools, Problem, ProblemCode, Quote, RemoveReservation, Reservation, ResizeRequest,
+    ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf,
+    WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -51,6 +52,7 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_events, _>(events::<S>)
         .with::<__path_metrics, _>(metrics::<S>)
         .with::<__path_drain, _>(drain::<S>)
+        .with::<__path_hold_starts, _>(hold_starts::<S>)
         .with::<__path_openapi, _>(openapi)
         .build();
     (router, serde_json::to_string(&document).unwrap_or_default())
@@ -291,6 +293,12 @@ operation! {
     /// Makes the daemon reject new jobs, or accept them again.
     drain(JsonBody(DrainRequest { on }) => JsonBody<DrainRequest>) -> DaemonRequest::Drain(on);
     post "/v1/drain" (request_body = DrainRequest,) 200 "done" JobIds
+}
+
+operation! {
+    /// Withdraws all shims that wait for windows, so that nothing starts without the daemon; or ends that.
+    hold_starts(JsonBody(HoldStartsRequest { on }) => JsonBody<HoldStartsRequest>) -> DaemonRequest::HoldStarts(on);
+    post "/v1/hold-starts" (request_body = HoldStartsRequest,) 200 "done" JobIds
 }
 
 /// Sends the unfinished jobs, and then each change of a job, as server-sent events. The stream lasts until one side ends it.

@@ -38,7 +38,7 @@ fn body(path: &str) -> &'static str {
             r#"{"name": "course", "cpus": 1, "times": [{"from": "2026-01-01T08:00:00Z", "to": "2026-01-01T09:00:00Z"}]}"#
         }
         "/v1/reservations/remove" => r#"{"name": "course"}"#,
-        "/v1/drain" => r#"{"on": true}"#,
+        "/v1/drain" | "/v1/hold-starts" => r#"{"on": true}"#,
         _ => "",
     }
 }

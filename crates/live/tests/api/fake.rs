@@ -114,7 +114,9 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
             Ok(DaemonReply::Moves(Box::new(samples::moves())))
         }
         DaemonRequest::Change(_) => Ok(DaemonReply::Changed(Box::new(samples::changed()))),
-        DaemonRequest::Drain(_) => Ok(DaemonReply::JobIds(JobIds { jobs: Vec::new() })),
+        DaemonRequest::Drain(_) | DaemonRequest::HoldStarts(_) => {
+            Ok(DaemonReply::JobIds(JobIds { jobs: Vec::new() }))
+        }
         DaemonRequest::Jobs(_) => Ok(DaemonReply::Jobs(samples::jobs())),
         DaemonRequest::Job(number @ 400..) => Err(problem(number)),
         DaemonRequest::Job(_) | DaemonRequest::Wait(_) | DaemonRequest::Extend { .. } => {

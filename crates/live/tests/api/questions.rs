@@ -80,6 +80,7 @@ fn each_route_is_a_question() {
     assert_eq!(client.limits().unwrap(), samples::limits());
     assert_eq!(client.status().unwrap(), samples::status());
     assert_eq!(client.drain(true).unwrap(), handed(&[]));
+    assert_eq!(client.hold_starts(true).unwrap(), handed(&[]));
 
     let asked = server.fake.asked();
     let questions: Vec<DaemonRequest> = asked.iter().map(|(_, question)| question.clone()).collect();
@@ -110,6 +111,7 @@ fn each_route_is_a_question() {
         DaemonRequest::Limits,
         DaemonRequest::Status,
         DaemonRequest::Drain(true),
+        DaemonRequest::HoldStarts(true),
     ];
     assert_eq!(questions, expected);
     let uid = rustix::process::geteuid().as_raw();

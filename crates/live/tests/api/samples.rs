@@ -310,6 +310,8 @@ pub(crate) fn status() -> Status {
         reading: Some(ConfigurationReading { count: 2, problem: Some("queue: there is none".to_owned()) }),
         mailer: Some(false),
         draining: false,
+        waiting_shims: 3,
+        needs_daemon_from: Some(at(70)),
         cpus: 16,
         shared_cpus: vec![SharedCpus { cpus: vec![1, 2], uid: 7, user: "bob".to_owned(), pid: 18 }],
         damage: vec![StateDamage {

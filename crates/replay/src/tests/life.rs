@@ -10,6 +10,7 @@ use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
     Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonInfo, DaemonReply, DaemonRequest,
     Engine, Input, Launcher, MemoryJournal, Now, Queue, QueueTerms, Requester, Setup, SlotSchedule,
+    WaitingShimLimits,
 };
 use miserly_test_support::Draws;
 
@@ -68,6 +69,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         cleanup_time: Span::from_ticks(1_000_000),
         orphan_resume_delay: Span::from_ticks(1_000_000),
         opportunistic: opportunistic.then_some(OpportunisticConfig { lead, machine }),
+        waiting_shims: WaitingShimLimits::default(),
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

@@ -234,6 +234,11 @@ impl Files for OpenFolder {
         Ok((!self.place.is_locked.replace(true)).then(|| Lock(Rc::new(Held(Rc::clone(&self.place))))))
     }
 
+    fn is_locked(&self, folder: &str) -> io::Result<bool> {
+        let places = self.machine.places.borrow();
+        Ok(places.values().any(|place| path(place.attempt).ends_with(folder) && place.is_locked.get()))
+    }
+
     fn is_removed(&self) -> bool {
         self.place.folder.borrow().is_none()
     }

@@ -31,6 +31,14 @@ impl Machine {
         }
     }
 
+    /// Returns whether nothing is to happen later, and no shim is stopped or about to be killed.
+    pub(crate) fn is_calm(&self) -> bool {
+        let places = self.places.borrow();
+        let is_disturbed =
+            |place: &std::rc::Rc<super::Place>| place.kill_in.get().is_some() || place.is_shim_stopped.get();
+        self.later.next().is_none() && !places.values().any(is_disturbed)
+    }
+
     /// Stops the shims of some jobs, or lets them continue.
     pub(crate) fn stop_shims(&self, jobs: &[i64], on: bool) {
         for place in self.places_of(jobs).iter().filter(|place| place.shim_pid.get().is_some()) {

@@ -12,8 +12,8 @@ use miserly_attempt::retire::{Remains as _, retire};
 use miserly_attempt::{
     AttemptEnd, AttemptSpec, BootId, BootTime, CgroupSpec, CommandError, ConnectedShim, CriticalPriority,
     DaemonHost, Files, FoundAttempt, Identity, KillResult, LaunchError, OutputFile, ProgramKind,
-    QueuePrograms, RecordError, ReplyMessage, ResizeNotice, ResourceLimits, ShimCommand, StartRecord,
-    StoredInstant, find, launch,
+    QueuePrograms, RecordError, ReplyMessage, ResizeNotice, ResourceLimits, RunMode, ShimCommand,
+    StartRecord, StoredInstant, find, launch,
 };
 use miserly_cgroup::Capability;
 use miserly_core::draw;
@@ -109,7 +109,11 @@ impl Host for Home {
         let AttemptId { job, nth } = request.attempt;
         let attempt = Attempt { job, nth };
         let tag = request.submission.command.last().and_then(|tag| tag.parse().ok());
-        let habit = self.machine.habit(attempt, tag);
+        let mut habit = self.machine.habit(attempt, tag);
+        if matches!(request.mode, RunMode::Waiting { .. }) {
+            // No earlier version waits.
+            habit.version = None;
+        }
         let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
         let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
         let spec = AttemptSpec { cgroup: self.machine.cgroup(), ..spec(request.clone(), programs) };

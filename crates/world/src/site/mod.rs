@@ -34,7 +34,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use miserly_attempt::shim::Supervisor;
+use miserly_attempt::shim::Shim;
 use miserly_attempt::{BootId, BootTime, Identity};
 use miserly_core::draw;
 use miserly_engine::Attempt;
@@ -110,7 +110,7 @@ struct Place {
     attempt: Attempt,
     folder: RefCell<Option<Folder>>,
     is_locked: Cell<bool>,
-    shim: RefCell<Option<Supervisor<ShimHost>>>,
+    shim: RefCell<Option<Shim<ShimHost>>>,
     /// The number of the shim, as long as it lives.
     shim_pid: Cell<Option<u32>>,
     is_shim_stopped: Cell<bool>,

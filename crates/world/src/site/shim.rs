@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Signal, StopScan, Supervisor, ThreadClass};
+use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Processors, Usage};
 use miserly_core::draw;
@@ -31,7 +31,7 @@ impl Machine {
         let launcher = launcher.of_version(place.habit.get().version);
         let host = ShimHost { machine: Rc::clone(self), place: Rc::clone(place) };
         let folder = OpenFolder::new(self, place, User::Shim);
-        let begun = catch_unwind(AssertUnwindSafe(|| Supervisor::begin(Ok((host, folder)), Some(launcher))));
+        let begun = catch_unwind(AssertUnwindSafe(|| Shim::begin(Ok((host, folder)), Some(launcher))));
         let shim = match begun {
             Ok(begun) => begun.ok(),
             Err(payload) => {
@@ -52,7 +52,7 @@ impl Machine {
         if let Err(payload) = &stepped {
             self.shim_unwound(place, &**payload);
         }
-        if stepped.is_ok() && !shim.is_over() {
+        if stepped.is_ok() && shim.host().is_some() {
             place.shim.replace(Some(shim));
         } else {
             drop(shim);

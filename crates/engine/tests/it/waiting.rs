@@ -1,0 +1,103 @@
+//! Shims that wait for the windows of promised jobs.
+
+use miserly_api::model::{Exit, Phase};
+use miserly_engine::{
+    Absence, Action, Attempt, AttemptOutcome, BegunWindow, DaemonRequest, Input, WaitingShimLimits,
+};
+
+use super::life::{CLEANUP, Life, job, seconds};
+
+/// A job until 50 s that has both processors, and three of 20 s behind it. Shims wait for two windows on each processor.
+fn waiting() -> (Life, [i64; 4]) {
+    let mut life = Life::new(2, 2);
+    life.setup.waiting_shims = WaitingShimLimits { most: 256, per_cpu: 2 };
+    life.begin(0, &Absence::default());
+    let jobs = [49, 20, 20, 20].map(|time| life.submit(1, job(2, time)));
+    (life, jobs)
+}
+
+#[track_caller]
+fn check_launch(life: &Life, job: i64, start: i64, after: i64) {
+    let actions = life.actions(job);
+    let [Action::Launch(launch)] = &actions[..] else { panic!("{actions:?}") };
+    let window = launch.planned_window.as_ref().expect("a window");
+    assert!(launch.waits && launch.end.is_none() && launch.cpus.is_empty(), "{launch:?}");
+    assert!((window.start.ticks() - seconds(start).ticks()).abs() < 10, "{window:?}");
+    assert_eq!((&window.cpus[..], &window.after[..]), (&[0, 1][..], &[Attempt { job: after, nth: 1 }][..]));
+}
+
+#[test]
+fn shims_wait_for_the_next_windows_of_each_processor() {
+    let (mut life, [first, one, two, three]) = waiting();
+    check_launch(&life, one, 50 + CLEANUP, first);
+    check_launch(&life, two, 70 + 2 * CLEANUP, one);
+    assert!(life.actions(three).is_empty());
+    let status = life.status(2);
+    assert_eq!(status.waiting_shims, 2);
+    assert_eq!(status.needs_daemon_from.map(Life::second), Some(90 + 3 * CLEANUP));
+    let view = life.job(2, one);
+    assert_eq!((view.phase, view.attempts), (Phase::Queued, 0));
+}
+
+#[test]
+fn the_window_of_a_waiting_shim_begins_as_its_first_attempt() {
+    let (mut life, [first, one, _, three]) = waiting();
+    life.actions(one);
+    life.end(30, first);
+    let actions = life.actions(one);
+    assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [0, 1]), "{actions:?}");
+    let view = life.job(31, one);
+    assert!(matches!(view.phase, Phase::Running(_)) && view.attempts == 1, "{view:?}");
+    // The next one gets its shim.
+    assert!(
+        life.actions(three).iter().any(|action| matches!(action, Action::Launch(launch) if launch.waits))
+    );
+}
+
+#[test]
+fn a_window_that_began_without_a_daemon_is_that_of_its_job() {
+    let (mut life, [first, one, two, _]) = waiting();
+    let (attempt, started) = (Attempt { job: one, nth: 1 }, seconds(50 + CLEANUP));
+    let ended = AttemptOutcome::Ended { at: seconds(50), exit: Exit::Code(0), by: None };
+    let meanwhile = Absence {
+        ended: vec![(Attempt { job: first, nth: 1 }, ended)],
+        launched: vec![(attempt, started)],
+        begun: vec![BegunWindow { attempt, cpus: vec![0, 1], end: seconds(70 + CLEANUP) }],
+        ..Absence::default()
+    };
+    life.begin(60, &meanwhile);
+    let Phase::Running(holding) = life.job(60, one).phase else { panic!("it runs") };
+    assert_eq!(Life::second(holding.start), 50 + CLEANUP);
+    assert!(matches!(life.job(60, two).phase, Phase::Queued));
+    assert_eq!(life.unkept(60), 0);
+}
+
+#[test]
+fn held_starts_withdraw_the_shims_until_the_next_daemon() {
+    let (mut life, [_, one, two, _]) = waiting();
+    for job in [one, two] {
+        life.actions(job);
+    }
+    life.ask(2, DaemonRequest::HoldStarts(true)).unwrap();
+    for job in [one, two] {
+        let actions = life.actions(job);
+        assert!(matches!(actions[0], Action::Withdraw), "{actions:?}");
+        life.turn(3, vec![Input::AttemptEnded(Attempt { job, nth: 1 }, AttemptOutcome::NeverRan)]);
+    }
+    assert_eq!(life.status(4).waiting_shims, 0);
+    assert_eq!(life.status(4).needs_daemon_from.map(Life::second), Some(50 + CLEANUP));
+    life.begin(5, &Absence::default());
+    assert_eq!(life.status(5).waiting_shims, 2);
+}
+
+#[test]
+fn a_job_whose_shims_fail_gets_no_more_of_them() {
+    let (mut life, [_, one, ..]) = waiting();
+    for nth in 1..=3 {
+        assert!(life.actions(one).iter().any(|action| matches!(action, Action::Launch(_))), "{nth}");
+        let second = 1 + i64::from(nth);
+        life.turn(second, vec![Input::AttemptEnded(Attempt { job: one, nth }, AttemptOutcome::NeverRan)]);
+    }
+    assert!(!life.actions(one).iter().any(|action| matches!(action, Action::Launch(_))));
+    assert_eq!(life.status(5).needs_daemon_from.map(Life::second), Some(50 + CLEANUP));
+}
