@@ -41,5 +41,6 @@ mod live;
 mod colour;
 mod examples;
 mod explain;
+mod site;
 
 mod real;

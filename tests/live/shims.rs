@@ -165,7 +165,8 @@ fn a_variable_that_is_no_text_reaches_the_job() {
 /// A daemon whose shims wait, with a job on all processors until it is killed after four seconds, and three promised ones behind
 /// it. Each of these writes its start into a file of its name, in nanoseconds, and runs until it is killed after a second.
 fn with_waiting_shims() -> (Daemon, Vec<JobView>) {
-    let daemon = Daemon::new(&format!("waiting-shims = 256\n{}", exact_queue("miser")));
+    let daemon =
+        Daemon::new(&format!("waiting-shims = 256\nwaiting-shims-per-cpu = 3\n{}", exact_queue("miser")));
     let all = u64::try_from(cpus().len()).expect("a number of processors");
     let job = |script: &str, time| Submission {
         cpus: all,

@@ -17,7 +17,7 @@ impl RunSetup {
     /// Returns the recorded schedule before the first job, unless the options exclude it.
     pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
         let excluded = self.options.jobs.moves_submissions() || self.options.batches.is_some();
-        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.procs().get().into()))
+        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.procs().get()))
     }
 
     /// Returns the measures of the waits that a log records, before the first job.
@@ -230,14 +230,15 @@ mod tests {
             let setup = RunSetup::new(Trace::memory("log", log.into()), options).unwrap();
             setup.outcome_and_recorded(&"fcfs".parse().unwrap(), false, &mut []).unwrap().1.unwrap()
         };
+        let percent = |share: f64| format!("{:.1}", 100.0 * share);
         let recorded = document(Overrun::Kill);
         assert_eq!((recorded.metrics.response.mean, recorded.jobs.killed_at_estimate), (Some(605.0), 0));
         let record = recorded.record.unwrap();
-        assert_eq!((record.cut_work, record.most_procs), (1000.0 / 1150.0, 12));
+        assert_eq!((percent(record.cut_work).as_str(), record.most_procs), ("87.0", 12));
         // From 120 s to 1210 s; 60 s of it with twelve processors of eight.
-        assert_eq!(record.over_time, 60.0 / 1090.0);
+        assert_eq!(percent(record.over_time), "5.5");
         assert!(record.overfills() && record.is_cut() && !recorded.is_comparable());
-        assert_eq!(document(Overrun::Extend).record.unwrap().cut_work, 0.0);
+        assert_eq!(percent(document(Overrun::Extend).record.unwrap().cut_work), "0.0");
     }
 
     #[test]

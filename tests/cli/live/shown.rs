@@ -285,7 +285,7 @@ course.cpu-hours   all its users together  5 000.00 h  1 310.50 h  1 262.50 h in
 fn damage_and_adopted_jobs_are_in_the_status() {
     let status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
-        "draining": false, "cpus": 16, "promises": 0, "kept": 0, "late": 0, "lost": 0, "withdrawn": 0, "open": 0, "at_risk": 0, "queues": [], "unenforced": [],
+        "draining": false, "cpus": 16, "promises": 0, "kept": 0, "late": 0, "lost": 0, "withdrawn": 0, "waiting_shims": 0, "open": 0, "at_risk": 0, "queues": [], "unenforced": [],
         "checking": true,
         "damage": [{"part": "job 3", "job": 3, "problem": "its checksum differs"}],
         "adopted": [
@@ -308,7 +308,7 @@ checking       the history; damage that is found is listed here
 fn how_the_daemon_is() {
     let mut status = json!({
         "version": "0.1.0", "pid": 17, "since": "2026-03-01T08:00:00Z", "now": "2026-03-01T09:00:00Z", "state": "/state",
-        "draining": true, "cpus": 16, "promises": 9, "kept": 5, "late": 1, "lost": 1, "withdrawn": 1, "open": 1, "at_risk": 1,
+        "draining": true, "cpus": 16, "promises": 9, "kept": 5, "late": 1, "lost": 1, "withdrawn": 1, "waiting_shims": 0, "open": 1, "at_risk": 1,
         "missed": [
             {"job": 3, "at": "2026-03-01T08:00:00Z", "promised": "2026-03-01T07:59:58Z", "judgement": "late", "by": 2.0, "why": "away"}
         ],

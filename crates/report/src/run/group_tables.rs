@@ -3,7 +3,7 @@
 use miserly_run::{GroupDoc, MeasureDoc, RunDoc};
 
 use super::layout::{Quantity, TableStyle, TextTable};
-use super::tables::folded_policy;
+use super::tables::{first_run, folded_policy};
 use crate::numbers::{count, percent};
 
 /// Users and queues with a row of their own. The others share one row.
@@ -119,8 +119,9 @@ fn comparison_table(by: &str, figure: &GroupFigure, outcomes: &[&RunDoc], style:
     let header = [format!("{}\nby {by}", figure.label(style)), "jobs".to_owned()].into_iter();
     let groups: Vec<&[GroupDoc]> =
         outcomes.iter().map(|run| run.by.get(by).map_or(&[][..], Vec::as_slice)).collect();
-    // All runs have the same jobs, and their work differs only by killed jobs.
-    let (shown, others) = split(by, groups[0]);
+    // All runs have the same jobs, and their work differs only by killed jobs. A record may have longer runtimes.
+    let of_first = first_run(outcomes).and_then(|run| run.by.get(by)).map_or(&[][..], Vec::as_slice);
+    let (shown, others) = split(by, of_first);
     let cells = |name: String, named: &[&GroupDoc]| -> Vec<String> {
         let cell = |groups: &&[GroupDoc]| {
             let is_named = |group: &&GroupDoc| named.iter().any(|named| named.group == group.group);

@@ -4,7 +4,7 @@ use miserly_run::RunDoc;
 
 use super::group_tables::tables_by;
 use super::layout::{TableStyle, TextTable};
-use super::tables::{BEST, comparison_rows, facts, legend_of, log_entries, measure_table};
+use super::tables::{BEST, comparison_rows, facts, first_run, legend_of, log_entries, measure_table};
 use crate::page::{Block, Emphasis, TableCell, TableData};
 
 /// Returns the summary of runs of one log: the key figures, their marks, the log, and its settings.
@@ -12,7 +12,7 @@ use crate::page::{Block, Emphasis, TableCell, TableData};
 /// A single run has its measures with their intervals instead of a comparison.
 pub fn summary_blocks(outcomes: &[&RunDoc]) -> Vec<Block> {
     let style = TableStyle::default();
-    let Some(first) = outcomes.first() else { return Vec::new() };
+    let Some(first) = first_run(outcomes) else { return Vec::new() };
     let mut blocks = match outcomes {
         [run] => vec![Block::Table(on_page(measure_table(run, style))), Block::Table(fact_table(run))],
         _ => comparison_blocks(outcomes, style),

@@ -92,7 +92,7 @@ pub(super) fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
 ///
 /// A schedule that leaves jobs out has no mark, because its figures are of other jobs.
 pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
-    let Some(first) = outcomes.first() else { return String::new() };
+    let Some(first) = first_run(outcomes) else { return String::new() };
     let policies = outcomes.iter().map(|outcome| folded_policy(&outcome.policy));
     let header = std::iter::once(String::new()).chain(policies).collect();
     let rows = comparison_rows(outcomes, style);
@@ -111,6 +111,11 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
         log_heading(first, outcomes, style),
         group_tables::comparison_tables(outcomes, style)
     )
+}
+
+/// Returns the first schedule that was simulated.
+pub(super) fn first_run<'a>(outcomes: &[&'a RunDoc]) -> Option<&'a RunDoc> {
+    outcomes.iter().find(|outcome| outcome.record.is_none()).or(outcomes.first()).copied()
 }
 
 /// Returns the rows of a comparison: the name and a cell for each run.

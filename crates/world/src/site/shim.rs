@@ -133,7 +133,8 @@ impl ShimHost {
     /// Returns whether the kernel refuses to limit the group this time: once for some attempts whose command has begun.
     fn refuses_limits(&self) -> bool {
         let Attempt { job, nth } = self.place.attempt;
-        let may = draw(8, job, nth.into()) % ONE_REFUSED == 0 && self.with_main(|main| main.is_command());
+        let may =
+            draw(8, job, nth.into()).is_multiple_of(ONE_REFUSED) && self.with_main(|main| main.is_command());
         may && !self.place.was_refused.replace(true)
     }
 
