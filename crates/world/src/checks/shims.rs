@@ -1,4 +1,4 @@
-//! What the daemon says of its running jobs, against what their shims did with the processes.
+//! The running jobs of the daemon compared with the processes that their shims control.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -10,20 +10,20 @@ use crate::site::Placed;
 use crate::step::SECOND;
 use crate::world::{Checked, World};
 
-/// The time for which the two may differ: commands take time, and one that the kernel refused is sent again.
+/// The longest difference between the two. Commands take time, and a refused one is sent again.
 const TOLERANCE: i64 = 2 * SECOND;
 
-/// The jobs whose processes are not as the daemon says: what differs, and since when.
+/// The attempts whose processes differ from the state: the difference and its first instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Differences(BTreeMap<Attempt, (String, i64)>);
 
 impl World {
-    /// A job in its window runs on its processors and in no idle class. A suspended one is stopped, and an early one runs where
-    /// nothing else wants to.
+    /// Checks that a job in its window has its processors and is in no idle class, that a suspended job is stopped, and that an
+    /// early job is in the idle class.
     pub(super) fn check_shims(&mut self, views: &[Rc<JobView>], status: &Status) -> Checked {
         let quiet_since = self.quiet_since();
         let mut before = std::mem::take(&mut self.watch.differences).0;
-        // The ledger has other plans for a window that is adopted.
+        // The ledger has another plan for an adopted window.
         let is_adopted =
             |view: &&Rc<JobView>| status.adopted.iter().any(|adopted| adopted.job == view.number);
         for view in views.iter().filter(|view| !is_adopted(view)) {
