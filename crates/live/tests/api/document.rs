@@ -74,7 +74,7 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 31);
+    assert_eq!(operations.len(), 32);
     for (method, path, operation) in operations {
         if path.ends_with("/attach") {
             // Its response is no document: `attach` has its tests.
