@@ -186,7 +186,6 @@ impl Schedules {
         self.recorded.iter_mut().chain(&mut self.runs)
     }
 
-    /// Returns the verdict. It may need another run of the best policy.
     fn verdict(
         &self,
         setup: &RunSetup,
@@ -196,11 +195,7 @@ impl Schedules {
     ) -> anyhow::Result<Option<String>> {
         let runs: Vec<&RunDoc> = self.runs.iter().collect();
         let recorded = self.recorded.as_ref();
-        let best = best_run(&runs).filter(|_| recorded.is_some_and(needs_whole_runtimes));
-        let best = best.and_then(|best| policies.iter().find(|policy| policy.to_string() == best.policy));
-        let whole = best.map(|policy| whole_runtimes(setup, policy)).transpose()?;
-        let compared = Compared { runs: &runs, against, groups, recorded, whole: whole.as_ref() };
-        Ok(compared.verdict())
+        verdict(setup, policies, Compared { runs: &runs, against, groups, recorded, whole: None })
     }
 }
 
@@ -222,8 +217,21 @@ impl<'a> CompareDoc<'a> {
     }
 }
 
+/// Returns the verdict on runs of a log under these policies. If they cut too much of the recorded work, it runs the best policy
+/// again without a cut.
+pub(crate) fn verdict(
+    setup: &RunSetup,
+    policies: &[PolicySpec],
+    compared: Compared<'_>,
+) -> anyhow::Result<Option<String>> {
+    let best = best_run(compared.runs).filter(|_| compared.recorded.is_some_and(needs_whole_runtimes));
+    let best = best.and_then(|best| policies.iter().find(|policy| policy.to_string() == best.policy));
+    let whole = best.map(|policy| whole_runtimes(setup, policy)).transpose()?;
+    Ok(Compared { whole: whole.as_ref(), ..compared }.verdict())
+}
+
 /// Runs the log under a policy without a cut at the estimates of jobs.
-pub(crate) fn whole_runtimes(setup: &RunSetup, policy: &PolicySpec) -> anyhow::Result<RunDoc> {
+fn whole_runtimes(setup: &RunSetup, policy: &PolicySpec) -> anyhow::Result<RunDoc> {
     let mut options = setup.options().clone();
     options.jobs.overrun = Overrun::Extend;
     Ok(setup.with_options(options)?.outcome(policy, false, &mut [])?)

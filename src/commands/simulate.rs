@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
-use miserly_report::{AtomicFile, Compared, CsvJobs, SwfJobs, needs_whole_runtimes, simulate_table};
+use miserly_report::{AtomicFile, Compared, CsvJobs, SwfJobs, simulate_table};
 use miserly_run::{RunDoc, RunSetup, SetupError};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
 
 use crate::args::SimulateArgs;
-use crate::commands::compare::whole_runtimes;
+use crate::commands::compare::verdict;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::forget;
 use crate::progress::Progress;
@@ -86,27 +86,15 @@ fn simulate(
     drop(progress);
     let runs = recording.iter().map(|recording| (&outcome, recording)).collect();
     let verdict = if args.report.is_requested() {
-        verdict(args, &prepared, &outcome, recorded.as_ref())?
+        let (runs, against) = (&[&outcome], outcome.policy.as_str());
+        let compared = Compared { runs, against, groups: "", recorded: recorded.as_ref(), whole: None };
+        verdict(&prepared, std::slice::from_ref(&args.policy), compared)?
     } else {
         None
     };
     args.report.write(vec![LogRuns { recorded: recorded.as_ref(), verdict, runs }], &args.by, None)?;
     forget(&mut outcome, args.details, &args.by);
     Ok(Simulated { prepared, outcome, recorded })
-}
-
-/// Returns the verdict on a run beside the recorded schedule of its log.
-fn verdict(
-    args: &SimulateArgs,
-    setup: &RunSetup,
-    outcome: &RunDoc,
-    recorded: Option<&RunDoc>,
-) -> anyhow::Result<Option<String>> {
-    let needs_another = recorded.is_some_and(needs_whole_runtimes);
-    let whole = needs_another.then(|| whole_runtimes(setup, &args.policy)).transpose()?;
-    let runs = &[outcome];
-    let compared = Compared { runs, against: &outcome.policy, groups: "", recorded, whole: whole.as_ref() };
-    Ok(compared.verdict())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -132,20 +132,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Some(pes) if self.cpus.has_own(&record.queue) => self.cpus.take_named(&record.queue, pes),
             _ => {
                 let end = record.end_of_window(self.values.last_instant());
-                let attempt = record.attempt().or(record.waiting_attempt());
-                let count = self.procs_of(number).unwrap_or(record.submission.cpus);
-                self.cpus.take(count, &self.windows.cpus_before(end, attempt))
+                let others = self.windows.cpus_before(end, record.last_shim());
+                self.cpus.take(self.count_of(record), &others)
             }
         }
     }
 
     /// Allocates the processors of a job whose window begins: those that were planned for it, if they are free.
     fn allocate_planned_cpus(&mut self, number: i64) -> Vec<u32> {
-        let record = self.jobs.get(number);
-        let attempt = record.and_then(|record| record.attempt().or(record.waiting_attempt()));
-        let planned = attempt.and_then(|attempt| self.windows.get(attempt)).map(|window| window.cpus.clone());
-        let count = record.map_or(0, |record| self.procs_of(number).unwrap_or(record.submission.cpus));
-        let planned = planned.filter(|cpus| cpus.len() as u64 == count);
+        let Some(record) = self.jobs.get(number) else { return vec![] };
+        let window = record.last_shim().and_then(|attempt| self.windows.get(attempt));
+        let planned = window.map(|window| window.cpus.clone());
+        let planned = planned.filter(|cpus| cpus.len() as u64 == self.count_of(record));
         match planned.filter(|cpus| self.cpus.take_all_of(cpus)) {
             Some(cpus) => cpus,
             None => self.allocate_cpus(number),
@@ -168,6 +166,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         run.cpus.clone_from(&cpus);
         self.batch.touch(number);
         Some((Attempt { job: number, nth: run.nth }, cpus))
+    }
+
+    /// Returns the number of processors of a job: those that it has in its ledger, else the requested ones.
+    fn count_of(&self, record: &Record) -> u64 {
+        self.procs_of(record.number).unwrap_or(record.submission.cpus)
     }
 
     /// Returns the number of processors that a running job has in its ledger.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use miserly_core::{Span, StartReason, Time};
+use miserly_core::{Span, StartReason, Time, work};
 use miserly_sim::{Finished, Interruptions, Metrics, Observer};
 use miserly_workload::{Job as LoggedJob, LineCounts};
 
@@ -102,7 +102,7 @@ impl RecordedSchedule {
 
     /// Adds the next job in the order of submission.
     pub(crate) fn add(&mut self, job: &LoggedJob) {
-        let procs = job.request.demand.cpus_count().get();
+        let procs = job.request.demand.cpus_count();
         self.work.all += work(job.recorded_runtime, procs);
         self.work.cut += work(job.recorded_runtime - job.runtime.0, procs);
         self.metrics.submitted(job.request.submit, &job.request);
@@ -155,12 +155,12 @@ impl RecordedSchedule {
     /// Returns how the recorded schedule differs from one that can be simulated.
     fn record(&self) -> RecordDoc {
         let Usage { most, over, first, last, .. } = self.usage;
-        let share = |part: u128, all: u128| if all > 0 { part as f64 / all as f64 } else { 0.0 };
+        let share = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
         let time = first.zip(last).map_or(Span::ZERO, |(first, last)| last - first);
         RecordDoc {
-            cut_work: share(self.work.cut, self.work.all),
+            cut_work: share(self.work.cut as f64, self.work.all as f64),
             most_procs: most.unsigned_abs(),
-            over_time: share(ticks(over), ticks(time)),
+            over_time: share(over.ticks() as f64, time.ticks() as f64),
         }
     }
 
@@ -182,15 +182,6 @@ impl RecordedSchedule {
         }
         Some(document)
     }
-}
-
-fn ticks(span: Span) -> u128 {
-    span.ticks().max(0).unsigned_abs().into()
-}
-
-/// Returns processor-ticks.
-fn work(time: Span, procs: u64) -> u128 {
-    ticks(time) * u128::from(procs)
 }
 
 #[cfg(test)]

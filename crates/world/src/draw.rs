@@ -217,7 +217,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         full: false,
     };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
-    let groups = draw(9, seed.cast_signed(), 0).is_multiple_of(4);
+    let groups = Draws { seed, sequence: 4, nth: 0 }.one_in(4);
     Script { machine, stored: wide && seed % STORED == 1, groups, wide, steps }
 }
 

@@ -114,11 +114,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         }
         self.plan_shims(&shims, waiting, &mut kept);
-        let waits = |of: &Attempt| self.jobs.get(of.job).is_some_and(|record| record.waits_in(*of));
-        let lost = self.windows.sent.keys().filter(|of| !kept.contains(of) && waits(of));
+        let lost = self.windows.sent.keys().filter(|of| !kept.contains(of) && self.is_to_begin(**of));
         for attempt in lost.copied().collect::<Vec<_>>() {
             self.batch.act(attempt, Action::RevokeWindow);
         }
+    }
+
+    /// Returns whether an attempt is to begin its window.
+    fn is_to_begin(&self, attempt: Attempt) -> bool {
+        self.jobs.get(attempt.job).is_some_and(|record| record.waits_in(attempt))
     }
 
     /// Takes note that shims of an earlier daemon may have any window.
@@ -214,13 +218,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         });
         let mut begun: BTreeMap<Attempt, BegunWindow> = due.map(|begun| (begun.attempt, begun)).collect();
         begun.extend(reported.into_iter().map(|begun| (begun.attempt, begun)));
-        let waits = |begun: &BegunWindow| {
-            let record = self.jobs.get(begun.attempt.job)?;
-            record.waits_in(begun.attempt).then_some(())
-        };
         let lives = |begun: &BegunWindow| !ended.iter().any(|(one, _)| *one == begun.attempt);
         let begun: Vec<BegunWindow> =
-            begun.into_values().filter(|begun| waits(begun).is_some() && lives(begun)).collect();
+            begun.into_values().filter(|begun| self.is_to_begin(begun.attempt) && lives(begun)).collect();
         for BegunWindow { attempt, .. } in &begun {
             if let Some(start) = self.windows.held.get(attempt).map(|window| window.start) {
                 self.begin_waiting(*attempt, start + BEGIN_DELAY);

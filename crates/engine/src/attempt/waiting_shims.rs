@@ -156,7 +156,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         windows: Vec<(Candidate, PlannedWindow)>,
         kept: &mut BTreeSet<Attempt>,
     ) {
-        self.shims.is_changed = false;
+        let is_changed = std::mem::take(&mut self.shims.is_changed);
         let WaitingShimLimits { most, per_cpu } = self.setup.waiting_shims;
         let mut on: BTreeMap<u32, usize> = BTreeMap::new();
         let mut count = 0;
@@ -182,6 +182,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let left = plan.next.iter().filter(|candidate| !planned.contains(&candidate.job));
         self.shims.needs_daemon = left.map(|candidate| candidate.start).chain(plan.rest).min();
+        if most == 0 && !is_changed {
+            // The plan after the change has withdrawn all.
+            return;
+        }
         let unwanted = |record: &&Record| {
             record.waits.is_some_and(|waits| !waits.is_withdrawn) && !next.contains(&record.number)
         };

@@ -343,6 +343,11 @@ impl Record {
         self.waits.map(|WaitingShim { nth, .. }| Attempt { job: self.number, nth })
     }
 
+    /// Returns the attempt that has a shim: the living one, or else the one that waits.
+    pub(crate) fn last_shim(&self) -> Option<Attempt> {
+        self.attempt().or(self.waiting_attempt())
+    }
+
     /// Returns how often the command was begun, as far as that is known.
     pub(crate) fn runs(&self) -> u32 {
         self.attempts - u32::from(self.waits.is_some()) - self.never_ran
