@@ -65,12 +65,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let begun = begun.map(|begun| begun.end);
         let Some(record) = self.jobs.get_mut(number) else { return };
         self.batch.starts.push(JobStart::of_window(record, now, at));
-        record.started.get_or_insert(at);
-        // A window that began without a daemon was in time, although the ledger is late.
-        let actual = match record.started.filter(|_| self.batch.shims_begun.contains(&number)) {
-            Some(started) => at.min(started),
-            None => begun.map_or(at, |end| at.min(end - record.limit())),
+        // A window that began without a daemon was in time, although the ledger is late, unless its command began later.
+        let window = begun.map(|end| end - record.limit());
+        let actual = match record.started {
+            Some(started) if self.batch.shims_begun.contains(&number) => at.min(started),
+            started => {
+                window.map_or(at, |window| at.min(started.map_or(window, |started| started.max(window))))
+            }
         };
+        record.started.get_or_insert(at);
         let wall = now.wall;
         record.promise.start(&mut self.values.promises, number, wall, actual, cause);
         self.begin_window(now, at, number);

@@ -173,8 +173,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             mark!("a begun window has no start in the ledger");
             return Err(EngineError::NotStarted(not_started));
         }
-        // Those of windows that began without this daemon.
-        self.judge_launches(now, &absence.launched);
         self.settle_dependencies(now, Some(Fault::Away))
     }
 

@@ -22,7 +22,8 @@ use super::mark::CommitMark;
 /// | 5 | jobs wait for the success or the failure of others, arrays have lists of indexes and limits, jobs run again after failures |
 /// | 6 | requests of waiting jobs are replaced |
 /// | 7 | pools have exceptions, which are those of reservations; jobs have limits and groups; a job fails in its prolog |
-pub(super) const FORMAT: u32 = 7;
+/// | 8 | shims wait for the windows of their jobs; jobs are resizable, and want a number of processors |
+pub(super) const FORMAT: u32 = 8;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";

@@ -100,6 +100,22 @@ fn a_window_that_began_with_no_daemon_kept_its_promise() {
 }
 
 #[test]
+fn a_command_that_began_later_than_its_window_missed_its_promise() {
+    let (mut life, first, waits) = one_early();
+    let outcome = AttemptOutcome::Ended { at: seconds(50), exit: Exit::Code(0), by: None };
+    let attempt = Attempt { job: waits, nth: 1 };
+    let absence = Absence {
+        ended: vec![(Attempt { job: first, nth: 1 }, outcome)],
+        launched: vec![(attempt, seconds(58 + CLEANUP))],
+        begun: vec![BegunWindow { attempt, cpus: vec![0], end: seconds(70 + CLEANUP) }],
+        ..Absence::default()
+    };
+    life.begin(60 + CLEANUP, &absence);
+    assert!(life.job(61 + CLEANUP, waits).late.is_some());
+    assert_eq!(life.unkept(62 + CLEANUP), 1);
+}
+
+#[test]
 fn a_job_that_is_in_its_window_on_record_is_as_it_was() {
     let mut life = Life::new(1, 1);
     let number = life.submit(1, job(1, 49));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use miserly_api::model::{Array, Condition, Filter, LostBy, Retry, Submission, When};
 use miserly_engine::{
     Absence, Account, Attempt, AttemptOutcome, Caller, Credential, DaemonReply, DaemonRequest, Input, Record,
-    Usage,
+    Usage, WaitingShimLimits,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ fn path(format: u32) -> PathBuf {
 fn lived() -> Life {
     let mut life = Life::new(3, 4);
     life.info.runs_as_users = true;
+    life.setup.waiting_shims = WaitingShimLimits { most: 256, per_cpu: 2 };
     life.begin(0, &Absence::default());
     let used = |user| Usage {
         user,
@@ -137,7 +138,7 @@ fn the_counts_of_each_format_stay_as_they_were() {
 
 #[test]
 fn each_format_is_loaded_and_says_what_it_said() {
-    for format in [3, 4, 5] {
+    for format in [3, 4, 5, 8] {
         let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
         let mut life = Life::of_journal(from_json(&fixture["state"]), 3, 4, ASKED);
         has(&said(&mut life), &fixture["said"], &format!("format {format}"));
@@ -160,6 +161,6 @@ fn write_the_fixture() {
     let mut life = lived();
     let said = said(&mut life);
     let fixture = json!({ "state": to_json(&life.journal), "said": said });
-    fs::create_dir_all(path(5).parent().unwrap()).unwrap();
-    fs::write(path(5), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
+    fs::create_dir_all(path(8).parent().unwrap()).unwrap();
+    fs::write(path(8), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
 }
