@@ -19,7 +19,7 @@ use miserly_engine::{
     JournalError, MemoryJournal, Snapshot,
 };
 
-use crate::checks::shims::Differences;
+use crate::checks::shims::SaidOf;
 use crate::journals::WorldJournal;
 use crate::site::NoLauncher;
 use crate::step::{Habit, Request, SECOND, Wish};
@@ -73,7 +73,7 @@ struct Seen {
     clock_lost: bool,
     ended: Option<Phase>,
     /// Where it runs in its window.
-    placed: sizes::Placed,
+    size: sizes::Size,
 }
 
 /// The jobs as their users see them.
@@ -94,7 +94,7 @@ pub(crate) struct Watch {
     was_checked: bool,
     /// The rows of finished jobs, each with its view.
     finished: BTreeMap<i64, (String, Rc<JobView>)>,
-    differences: Differences,
+    said: SaidOf,
 }
 
 /// The finished jobs of a journal, without those whose rows are known.

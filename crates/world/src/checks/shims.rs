@@ -1,6 +1,7 @@
 //! The running jobs of the daemon compared with the processes that their shims control.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::Discriminant;
 use std::rc::Rc;
 
 use miserly_api::model::{JobView, Phase, Status};
@@ -10,34 +11,48 @@ use crate::site::Placed;
 use crate::step::SECOND;
 use crate::world::{Checked, World};
 
-/// The longest difference between the two. Commands take time, and a refused one is sent again.
+/// The longest time that an attempt takes to follow its state: commands take time, and a refused one is sent again.
 const TOLERANCE: i64 = 2 * SECOND;
 
-/// The attempts whose processes differ from the state: the difference and its first instant.
+/// What the daemon says of an attempt that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Said {
+    phase: Discriminant<Phase>,
+    cpus: Vec<u32>,
+    is_parked: bool,
+    is_paused: bool,
+}
+
+/// What the daemon says of each attempt that runs, and the instant since which it says so.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Differences(BTreeMap<Attempt, (String, i64)>);
+pub(crate) struct SaidOf(BTreeMap<Attempt, (Said, i64)>);
 
 impl World {
     /// Checks that a job in its window has its processors and is in no idle class, that a suspended job is stopped, and that an
     /// early job is in the idle class.
     pub(super) fn check_shims(&mut self, views: &[Rc<JobView>], status: &Status) -> Checked {
         let quiet_since = self.quiet_since();
-        let mut before = std::mem::take(&mut self.watch.differences).0;
+        let mut before = std::mem::take(&mut self.watch.said).0;
         // The ledger has another plan for an adopted window.
         let is_adopted =
             |view: &&Rc<JobView>| status.adopted.iter().any(|adopted| adopted.job == view.number);
         for view in views.iter().filter(|view| !is_adopted(view)) {
             let attempt = Attempt { job: view.number, nth: view.attempts };
-            let Some(differs) = self.machine.placed(attempt).and_then(|placed| difference(view, &placed))
-            else {
-                continue;
+            let Some(placed) = self.machine.placed(attempt) else { continue };
+            let said = Said {
+                phase: std::mem::discriminant(&view.phase),
+                cpus: if let Phase::Running(has) = &view.phase { has.cpus.clone() } else { vec![] },
+                is_parked: matches!(view.phase, Phase::Opportunistic { parked: true, .. }),
+                is_paused: view.paused,
             };
-            let since = before.remove(&attempt).filter(|(what, _)| *what == differs).map(|(_, since)| since);
-            let since = since.unwrap_or(self.now);
-            if since.max(quiet_since) + TOLERANCE < self.now {
-                return Err(format!("job {}: {differs} since {since}", view.number));
+            let since = before.remove(&attempt).filter(|(before, _)| *before == said);
+            let since = since.map_or(self.now, |(_, since)| since);
+            if let Some(differs) = difference(view, &placed)
+                && since.max(quiet_since) + TOLERANCE < self.now
+            {
+                return Err(format!("job {}: {differs}; the daemon has said so since {since}", view.number));
             }
-            self.watch.differences.0.insert(attempt, (differs, since));
+            self.watch.said.0.insert(attempt, (said, since));
         }
         Ok(())
     }

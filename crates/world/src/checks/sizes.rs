@@ -1,6 +1,6 @@
-//! Jobs whose processors change: where they run, on how many processors, and how much they work.
+//! Jobs whose processors change: on how many processors they run, and how much they work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use miserly_engine::{Attempt, Record};
 
@@ -13,9 +13,9 @@ const OBEYED: i64 = 10 * SECOND;
 /// The time by which a window may be longer than the limit of its job: promises have slack.
 const SLACK: i64 = 5 * SECOND;
 
-/// What the engine has for the attempt of a job, and the instant since which it is so.
+/// The processors that the engine has for the attempt of a job, and the instant since which it is so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct Size {
     nth: u32,
     cpus: Vec<u32>,
     wanted: Option<u64>,
@@ -27,8 +27,8 @@ pub(super) struct Placed {
 }
 
 impl World {
-    /// A job in its window runs where the engine has it. It has as many processors as its ledger has for it, and as its user
-    /// permits. It works no more than its limit.
+    /// A job in its window has as many processors as its ledger has for it, and as its user permits. It works no more than its
+    /// limit.
     pub(super) fn check_sizes(&mut self) -> Checked {
         let (now, quiet_since) = (self.now, self.quiet_since());
         let has_lost_none = self.watch.has_lost_none();
@@ -40,8 +40,7 @@ impl World {
             .map(|queue| queue.name.as_str())
             .collect();
         let windows = self.machine.windows().into_iter().filter(|window| !window.is_ending);
-        let windows: BTreeMap<Attempt, Vec<u32>> =
-            windows.map(|window| (window.attempt, window.cpus)).collect();
+        let windows: BTreeSet<Attempt> = windows.map(|window| window.attempt).collect();
         for row in self.journal.rows().into_values().filter(|row| !row.ended) {
             let Ok(record) = serde_json::from_str::<Record>(&row.body) else { continue };
             let Some(seen) = self.watch.jobs.get_mut(&row.number) else { continue };
@@ -49,28 +48,23 @@ impl World {
             let Some((run, entry)) = run.zip(record.entry.as_ref()) else { continue };
             let (entry, wrong) = (entry.entry(), |what| Err(format!("job {}: {what}", row.number)));
             let cpus: Vec<u32> = run.cpus.clone();
-            let placed = Placed {
+            let size = Size {
                 nth: run.nth,
                 cpus,
                 wanted: record.wanted,
                 count: entry.placement().map_or(0, |placement| {
                     placement.shares().iter().map(|share| share.amount.cpus_count().get()).sum()
                 }),
-                since: seen.placed.since,
+                since: seen.size.since,
                 is_resized: divided.contains(&*record.queue),
             };
-            if placed != seen.placed {
-                seen.placed = Placed { since: now, ..placed };
+            if size != seen.size {
+                seen.size = Size { since: now, ..size };
             }
-            let since = seen.placed.since.max(quiet_since);
+            let since = seen.size.since.max(quiet_since);
             let attempt = Attempt { job: row.number, nth: run.nth };
-            if let Some(cpus) = windows.get(&attempt).filter(|cpus| **cpus != run.cpus)
-                && since + EXTENDED < now
-            {
-                return wrong(format!("it runs on {cpus:?}, and the engine has it on {:?}", run.cpus));
-            }
-            let Some(sizes) = entry.request.sizes.filter(|_| seen.placed.is_resized) else { continue };
-            let count = seen.placed.count;
+            let Some(sizes) = entry.request.sizes.filter(|_| seen.size.is_resized) else { continue };
+            let count = seen.size.count;
             // The attempt of another job may still end on one of them.
             if count != run.cpus.len() as u64 && has_lost_none && since + EXTENDED < now {
                 return wrong(format!("it has {count} processors in its ledger, and is on {:?}", run.cpus));
@@ -84,7 +78,7 @@ impl World {
             let known = seen.limit.1.max(quiet_since) + EXTENDED < now;
             let most = (record.time.ticks() + SLACK).saturating_mul(submission.cpus.cast_signed());
             let worked = self.machine.worked(attempt, now);
-            if known && windows.contains_key(&attempt) && worked > most {
+            if known && windows.contains(&attempt) && worked > most {
                 return wrong(format!("it has worked for {worked} processor-ticks, and its limit is {most}"));
             }
         }
@@ -93,10 +87,10 @@ impl World {
 
     /// A resized job that is ended for its time has done the work of its limit, but for its grace.
     pub(super) fn check_work(&self, number: i64, seen: &Seen, end: i64) -> Checked {
-        if !seen.placed.is_resized || seen.limit.1.max(self.quiet_since()) + EXTENDED >= end {
+        if !seen.size.is_resized || seen.limit.1.max(self.quiet_since()) + EXTENDED >= end {
             return Ok(());
         }
-        let worked = self.machine.worked(Attempt { job: number, nth: seen.placed.nth }, end);
+        let worked = self.machine.worked(Attempt { job: number, nth: seen.size.nth }, end);
         let limit = crate::site::ticks(seen.limit.0);
         let least = (limit - LONGEST_GRACE - TOLERANCE).saturating_mul(seen.wish.cpus.cast_signed());
         if worked < least {
