@@ -26,7 +26,11 @@ pub(crate) fn pass(
     }
     let head = blocked.or_else(|| world.queue(queue).first().copied())?;
     let (shadow, mut extra) = shadow(world, head);
-    let first = *world.guards[head].first_shadow.get_or_insert(shadow);
+    let first = match world.guards[head].first_shadow {
+        Some((found, first)) if found != world.now => first,
+        _ => shadow,
+    };
+    world.guards[head].first_shadow.get_or_insert((world.now, shadow)).1 = first;
     if world.guards[head].cautious.is_some() {
         assert_guard(world, head, queue, [first, shadow]);
     }
@@ -56,7 +60,7 @@ pub(crate) fn pass(
 fn admits(world: &World<'_>, head: usize, position: usize, shadow: Time) -> bool {
     let Some(cautious) = world.guards[position].cautious else { return true };
     let by_estimate = world.now + world.requested[position].request.planned() <= shadow;
-    let first = world.guards[head].first_shadow.expect("the head is blocked");
+    let (_, first) = world.guards[head].first_shadow.expect("the head is blocked");
     let guard = first + world.requested[head].request.estimate;
     by_estimate || (world.now < guard && world.now + cautious <= shadow.max(guard))
 }

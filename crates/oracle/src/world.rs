@@ -30,8 +30,8 @@ pub(crate) struct World<'a> {
 pub(crate) struct Guard {
     /// A length that few similar jobs exceed. None: there is no guard.
     pub(crate) cautious: Option<Span>,
-    /// The shadow time when the job was first found blocked at the head.
-    pub(crate) first_shadow: Option<Time>,
+    /// The instant at which the job was first found blocked at the head, and its shadow time by the last pass at that instant.
+    pub(crate) first_shadow: Option<(Time, Time)>,
 }
 
 /// A job that has started and has no reported end yet.

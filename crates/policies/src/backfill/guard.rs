@@ -8,8 +8,9 @@ use crate::shared::Waiting;
 
 /// The limit of the delay of a head by candidates that outlive their optimistic lengths.
 ///
-/// The *first shadow time* is the head's shadow time at the first pass that found it blocked. The
-/// guard time is the head's estimate later. Until then a candidate may run beside the head's
+/// The *first shadow time* is the head's shadow time at the instant at which a pass first found it blocked, by the last pass
+/// at that instant: an earlier one may plan jobs that it started itself by their optimistic lengths. The guard time is the
+/// head's estimate later. Until then a candidate may run beside the head's
 /// reservation if it fits by its optimistic length, and if its cautious length ends before the guard
 /// time or the shadow time, whichever is later. From the guard time on, it has to fit by its estimate.
 ///
@@ -25,7 +26,7 @@ impl HeadGuard {
     /// Returns the guard of a head with this reservation.
     pub(super) fn new<P>(head: &Reservation<P>, ledger: &Ledger) -> HeadGuard {
         let entry = ledger.entry(head.job.job);
-        let FirstShadow(first) = entry.policy_state.get();
+        let first = entry.policy_state.get::<FirstShadow>().shadow();
         HeadGuard { shadow: head.at, guard: first.unwrap_or(head.at) + entry.request.estimate }
     }
 
@@ -43,33 +44,40 @@ impl HeadGuard {
     }
 }
 
-/// The shadow time of a head at the first pass that found it blocked.
+/// The instant at which a pass first found a head blocked, and its shadow time by the last pass at that instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct FirstShadow(pub(super) Option<Time>);
+pub(super) struct FirstShadow(Option<[Time; 2]>);
+
+impl FirstShadow {
+    const fn shadow(self) -> Option<Time> {
+        match self.0 {
+            Some([_, shadow]) => Some(shadow),
+            None => None,
+        }
+    }
+
+    /// Returns the record of a pass with this shadow time, if it is one of the first instant.
+    pub(super) fn found(self, now: Time, shadow: Time) -> Option<FirstShadow> {
+        self.0.is_none_or(|[found, _]| found == now).then_some(FirstShadow(Some([now, shadow])))
+    }
+}
 
 impl Persistent for FirstShadow {
     const NAME: &'static str = "backfill/first-shadow";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn encode(&self, words: &mut Vec<u64>) {
-        words.extend(word_of(self.0));
+        words.extend(self.0.into_iter().flatten().map(|time| time.ticks().cast_unsigned()));
     }
 
     fn decode(_version: u32, words: &[u64]) -> Option<FirstShadow> {
-        decoded(words, FirstShadow)
-    }
-}
-
-/// Returns the word of a time that may be unknown.
-pub(super) fn word_of(time: Option<Time>) -> Option<u64> {
-    time.map(|time| time.ticks().cast_unsigned())
-}
-
-/// Returns the value whose time [`word_of`] stored; `None` if the words are not one.
-pub(super) fn decoded<T>(words: &[u64], value: fn(Option<Time>) -> T) -> Option<T> {
-    match *words {
-        [] => Some(value(None)),
-        [ticks] => Some(value(Some(Time::from_ticks(ticks.cast_signed())))),
-        _ => None,
+        let time = |word: u64| Time::from_ticks(word.cast_signed());
+        match *words {
+            [] => Some(FirstShadow(None)),
+            // Version 1 has no instant.
+            [shadow] => Some(FirstShadow(Some([Time::from_ticks(i64::MIN), time(shadow)]))),
+            [found, shadow] => Some(FirstShadow(Some([time(found), time(shadow)]))),
+            _ => None,
+        }
     }
 }

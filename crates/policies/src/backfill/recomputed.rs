@@ -7,7 +7,7 @@ use miserly_core::{
 
 use super::availability::{Availability, FreedCapacity};
 use super::changes::ChangeTracker;
-use super::guard::{FirstShadow, HeadGuard, decoded, word_of};
+use super::guard::{FirstShadow, HeadGuard};
 use super::queue::{QueueWalk, WaitQueue};
 use super::reservations::Reservation;
 use super::rules::{BackfillRules, ReservationDepth};
@@ -331,8 +331,9 @@ impl<A: Availability> Recomputed<A> {
         let head = head.job;
         let entry = context.ledger().entry(head);
         let rank = (entry.admitted, head);
-        if self.rules.guards_head() && entry.policy_state.get::<FirstShadow>().0.is_none() {
-            context.set_job_state(head, &FirstShadow(Some(at)))?;
+        let first = entry.policy_state.get::<FirstShadow>();
+        if let Some(first) = first.found(context.now(), at).filter(|_| self.rules.guards_head()) {
+            context.set_job_state(head, &first)?;
         }
         if self.rules.hold_head && self.held.is_empty() {
             self.hold_head(rank);
@@ -620,11 +621,15 @@ impl Persistent for Bound {
     const VERSION: u32 = 1;
 
     fn encode(&self, words: &mut Vec<u64>) {
-        words.extend(word_of(self.0));
+        words.extend(self.0.map(|time| time.ticks().cast_unsigned()));
     }
 
     fn decode(_version: u32, words: &[u64]) -> Option<Bound> {
-        decoded(words, Bound)
+        match *words {
+            [] => Some(Bound(None)),
+            [ticks] => Some(Bound(Some(Time::from_ticks(ticks.cast_signed())))),
+            _ => None,
+        }
     }
 }
 
