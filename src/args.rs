@@ -22,6 +22,8 @@ mod live;
 
 mod question;
 
+mod read;
+
 mod reproduce;
 
 mod run;
@@ -68,6 +70,7 @@ pub(crate) use self::live::{
     StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
 };
 pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
+pub(crate) use self::read::ReadArgs;
 pub(crate) use self::reproduce::ReproduceArgs;
 #[cfg(feature = "measured")]
 pub(crate) use self::reproduce::{KernelArgs, KernelName};

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_import::{BatsimOptions, SlurmOptions, SubmitAt, TimeZone};
+use miserly_import::{BatsimOptions, SlurmOptions, SubmitAt};
 
+use super::read::ReadArgs;
 use super::values::{procs, words};
 
 #[derive(Debug, Args)]
@@ -47,9 +48,8 @@ pub(crate) struct SlurmArgs {
     /// The nodes of the machine, for the header [default: unknown]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) nodes: Option<u32>,
-    /// The time zone of the cluster, such as Europe/Berlin, for the header and for times that are not in seconds
-    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
-    pub(crate) time_zone: Option<TimeZone>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// The time that is the submission of a job
     #[arg(long, value_parser = words(&SUBMIT_AT), default_value = "submit")]
     pub(crate) submit_at: SubmitAt,
@@ -85,7 +85,7 @@ impl SlurmArgs {
         SlurmOptions {
             procs: self.procs,
             nodes: self.nodes,
-            time_zone: self.time_zone.clone(),
+            time_zone: self.read.time_zone.clone(),
             submit_at: self.submit_at,
             keep_ids: self.keep_ids,
             lenient: self.lenient,
@@ -97,8 +97,4 @@ impl BatsimArgs {
     pub(crate) fn options(&self) -> BatsimOptions {
         BatsimOptions { procs: self.procs }
     }
-}
-
-fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
-    TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
 }

@@ -77,7 +77,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 23] = [
+const SIMULATION_ONLY: [&str; 24] = [
     "trace",
     "policy",
     "samples",
@@ -101,6 +101,7 @@ const SIMULATION_ONLY: [&str; 23] = [
     "preempt_lead_time",
     "no_opportunistic",
     "interactive",
+    "time_zone",
 ];
 
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_import::{ImportedLog, Report, batsim, command, slurm};
+use miserly_import::{ImportedLog, batsim, command, slurm};
 use miserly_report::{AtomicFile, import_json, import_text};
 
 use crate::args::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 use crate::output::{as_json, print, refuse_the_input_itself};
-use crate::run_options::open;
+use crate::read_log::{open, warn_of_size};
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
     match &args.command {
@@ -47,18 +47,6 @@ pub(super) fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()>
             written.with_context(|| format!("cannot write {}", path.display()))?;
             print(&report)
         }
-    }
-}
-
-/// Warns if the log used more at one instant than the machine has.
-fn warn_of_size(report: &Report) {
-    if let (Some(procs), Some(busiest)) = (report.procs, report.busiest)
-        && busiest > procs.get()
-    {
-        note!(
-            "warning: {}: the machine has {procs} processors, but up to {busiest} were in use at once; check --procs",
-            report.name
-        );
     }
 }
 

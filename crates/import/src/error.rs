@@ -10,6 +10,17 @@ pub enum ImportError {
     /// The input cannot be opened or read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The form of the input is unknown.
+    #[error(
+        "{name}: not a form of log that is known: a line is {first:?}; known are the Standard Workload Format, the \
+         output of sacct -P, and Batsim workloads (docs/import.md)"
+    )]
+    UnknownForm {
+        /// Name of the input.
+        name: String,
+        /// First line, shortened.
+        first: String,
+    },
     /// A line is too long for accounting.
     #[error("{name}:{line}: line too long; the input is not the output of sacct")]
     TooLong {

@@ -18,6 +18,8 @@
 //! # Ok::<(), miserly_import::ImportError>(())
 //! ```
 
+mod form;
+
 mod slurm;
 
 mod batsim;
@@ -34,6 +36,7 @@ pub use batsim::{BatsimOptions, batsim};
 pub use jiff::tz::TimeZone;
 
 pub use error::{FieldError, ImportError};
+pub use form::{Conversion, Form};
 pub use log::{ImportedLog, Report};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use slurm::{SlurmOptions, SubmitAt, columns, command, slurm};

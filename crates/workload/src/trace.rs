@@ -154,7 +154,11 @@ impl Trace {
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn into_memory(self) -> Result<(Trace, String), TraceError> {
+    pub fn into_memory(mut self) -> Result<(Trace, String), TraceError> {
+        if let Some(text) = self.unpacked.take() {
+            let sha256 = self.sha256()?;
+            return Ok((Trace::memory(self.name, text), sha256));
+        }
         let mut stored = Vec::new();
         self.raw().and_then(|mut raw| raw.read_to_end(&mut stored)).map_err(|error| self.failed(error))?;
         let stored = Trace::memory(self.name, stored);
@@ -165,6 +169,24 @@ impl Trace {
         let mut text = Vec::new();
         stored.unpacked()?.read_to_end(&mut text).map_err(|error| stored.failed(error))?;
         Ok((Trace::memory(stored.name, text), sha256))
+    }
+
+    /// Returns the log with this text in place of its own, as after a conversion. Its name and its checksum stay those of
+    /// the stored bytes.
+    #[must_use]
+    pub fn with_text(self, text: Vec<u8>) -> Trace {
+        Trace { unpacked: OnceLock::from(text), ..self }
+    }
+
+    /// Returns the first bytes of the log's text: `most`, or up to its end or to a damage.
+    ///
+    /// # Errors
+    /// See [`unpacked`](Trace::unpacked).
+    pub fn start(&self, most: u64) -> Result<Vec<u8>, TraceError> {
+        let mut start = Vec::new();
+        // What was read before a damage is kept, and the reader of the lines reports it.
+        let _ = self.unpacked()?.take(most).read_to_end(&mut start);
+        Ok(start)
     }
 
     /// Returns whether the log is not in memory, so that reading it takes time of its own.

@@ -27,10 +27,10 @@ use self::watch::Watch;
 
 use crate::args::ExplainArgs;
 use crate::output::{print, print_json, width};
-use crate::run_options::{open, prepare};
+use crate::run_options::prepare;
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
-    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let prepared = prepare(&args.trace, &args.run, Estimates::default())?;
     let mut watch = Watch::new(args.job, prepared.procs());
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();

@@ -44,6 +44,16 @@ columns! {
     Resources ["AllocTRES"],
 }
 
+/// Returns whether this can be the first line of accounting: a header, or the columns of the command.
+pub(crate) fn is_accounting(line: &str) -> bool {
+    let fields = split(line);
+    fields.iter().any(is_job_column) || fields.len() >= COMMAND_COLUMNS
+}
+
+fn is_job_column(field: &&str) -> bool {
+    Column::Job.names().iter().any(|name| name.eq_ignore_ascii_case(field))
+}
+
 /// Number of columns of the command: all except `AllocTRES`, which is long.
 const COMMAND_COLUMNS: usize = Column::ALL.len() - 1;
 
@@ -86,8 +96,7 @@ impl ColumnLayout {
     /// Determines the positions from the first line of a file, at `line` of the input `name`.
     pub(super) fn from_first_line(first: &str, name: &str, line: u64) -> Result<ColumnLayout, ImportError> {
         let fields = split(first);
-        let is_job = |field: &&str| Column::Job.names().iter().any(|name| name.eq_ignore_ascii_case(field));
-        if fields.iter().any(is_job) {
+        if fields.iter().any(is_job_column) {
             return ColumnLayout::from_header(first, &fields, name, line);
         }
         match fields.len() {

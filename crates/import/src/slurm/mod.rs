@@ -19,6 +19,7 @@ use miserly_core::Procs;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Field, ReadError, Record};
 
+pub(crate) use columns::is_accounting;
 pub use columns::{columns, command};
 
 use self::columns::ColumnLayout;

@@ -23,6 +23,13 @@ pub fn import_text(report: &Report) -> String {
     head(report) + &parts.concat() + &unused(report)
 }
 
+/// Formats the counts of an import without examples, for commands that read a log of another form.
+pub fn import_summary(report: &Report) -> String {
+    let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
+    let remarks = remarks.map(|(remark, tally)| counted(remark.name(), tally.count, remark.about()));
+    first_lines(report) + &remarks.collect::<String>()
+}
+
 /// Returns the report of an import as JSON.
 pub fn import_json(report: &Report) -> Value {
     let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
@@ -50,16 +57,20 @@ fn remark_json(remark: Remark, tally: &RemarkCount) -> Value {
 }
 
 fn head(report: &Report) -> String {
-    let Report { name, format, read, written, .. } = report;
     let machine = match report.procs {
         Some(procs) => format!("{procs} processors"),
         None => "unknown; give --procs to a simulation".to_owned(),
     };
+    format!("{}machine: {machine}\n", first_lines(report))
+}
+
+fn first_lines(report: &Report) -> String {
+    let Report { name, format, read, written, .. } = report;
     let busiest = match report.busiest {
         Some(busiest) => format!("; {busiest} processors in use at the busiest instant"),
         None => String::new(),
     };
-    format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\nmachine: {machine}\n")
+    format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\n")
 }
 
 /// Formats the remarks of an effect, or returns an empty text without remarks.
