@@ -25,7 +25,7 @@ pub(crate) fn read_log(
     lenient: bool,
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
-    let trace = open(path)?;
+    let trace = open(path)?.filling_missing_fields(args.missing_fields);
     let log = match Form::of(&trace) {
         Ok(Form::Swf) => return Ok(trace),
         // Every line of it is malformed, and counted.

@@ -77,7 +77,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 24] = [
+const SIMULATION_ONLY: [&str; 25] = [
     "trace",
     "policy",
     "samples",
@@ -102,6 +102,7 @@ const SIMULATION_ONLY: [&str; 24] = [
     "no_opportunistic",
     "interactive",
     "time_zone",
+    "missing_fields",
 ];
 
 #[derive(Debug, Args)]

@@ -14,7 +14,8 @@ fn lab() -> Lab {
     lab.write("columns.txt", "JobIDRaw|Start|End|AllocCPUS|State\n");
     lab.write("nosize.swf", &good);
     lab.write("f17.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "", 1)));
-    lab.write("f19.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "-1 -1 ", 1)));
+    lab.write("f4.swf", "; MaxProcs: 10\n1 0 0 30\n");
+    lab.write("fraction.swf", good.replacen(" 10 ", " 10.5 ", 1));
     lab.write("letters.swf", good.replace(" 10 ", " 1O "));
     lab.write("huge.swf", good.replacen('0', "1000000000000000000", 1));
     let packed =
@@ -125,18 +126,23 @@ fn binary_files() {
 #[test]
 fn malformed_lines() {
     let lenient = "--lenient skips and counts such lines";
-    check("simulate f17.swf -p easy", &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"));
-    check("simulate f19.swf -p easy", &format!("f19.swf:3: 19 fields where the format has 18; {lenient}"));
-    check("explain f19.swf 7 -p easy", &format!("f19.swf:3: 19 fields where the format has 18; {lenient}"));
-    check("compare log.swf f17.swf", &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"));
+    let few = format!(
+        "f17.swf:3: 17 fields where the format has 18; --missing-fields takes the missing ones as unknown; {lenient}"
+    );
+    check("simulate f17.swf -p easy", &few);
+    check("explain f17.swf 7 -p easy", &few);
+    check("compare log.swf f17.swf", &few);
+    check(
+        "simulate f4.swf -p easy --missing-fields",
+        &format!("f4.swf:2: 4 fields where the format has 18; {lenient}"),
+    );
+    let fraction = "field 4 (runtime) is \"10.5\", which is not a whole number";
+    check("simulate fraction.swf -p easy", &format!("fraction.swf:1: {fraction}; {lenient}"));
     let letters = "field 4 (runtime) is \"1O\", which is not a whole number";
     check("simulate letters.swf -p easy", &format!("letters.swf:1: {letters}; {lenient}"));
     let huge = "field 2 (submit) is 1000000000000000000, which is out of range";
     check("simulate huge.swf -p easy --procs 10", &format!("huge.swf:1: {huge}; {lenient}"));
-    check(
-        "simulate f17.swf -p easy --jobs out.csv",
-        &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"),
-    );
+    check("simulate f17.swf -p easy --jobs out.csv", &few);
 }
 
 #[test]

@@ -18,7 +18,7 @@ described_enum! {
     /// A kind of anomaly, most severe first.
     pub enum Anomaly, severity: Severity {
         Malformed "malformed" Error
-            "not eighteen numbers; reading stops here without --lenient",
+            "not the eighteen numbers of the format; reading stops here without --lenient",
         NoJobs "no_jobs" Error
             "the log has no readable job",
         NoMachineSize "no_machine_size" Error
@@ -31,6 +31,12 @@ described_enum! {
             "more processors than the machine has",
         NoRuntime "no_runtime" Skipped
             "runtime unknown",
+        ExtraFields "extra_fields" Odd
+            "more than eighteen fields; the further ones are ignored",
+        MissingFields "missing_fields" Odd
+            "fewer than eighteen fields; the missing ones are unknown",
+        Decimals "decimals" Odd
+            "a whole number with decimals, such as 30.0",
         OutOfOrder "out_of_order" Odd
             "submitted before a preceding job; the jobs are sorted",
         ZeroRuntime "zero_runtime" Odd
