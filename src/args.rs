@@ -61,7 +61,7 @@ pub(crate) use self::experiment::OnArgs;
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentCommand, On, ReportArgs, RunExperimentArgs};
 #[cfg(feature = "daemon")]
 pub(crate) use self::export::{ExportArgs, ExportFormat};
-pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+pub(crate) use self::import::{AccountingArgs, ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 #[cfg(feature = "daemon")]
 pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,

@@ -1,10 +1,10 @@
-//! Logs of every form, as the Standard Workload Format.
+//! Logs of every format, as the Standard Workload Format.
 
 use std::io::Write;
 use std::path::Path;
 
 use miserly_core::Procs;
-use miserly_import::{BatsimOptions, Form, Report, SlurmOptions, batsim, slurm};
+use miserly_import::{ImportOptions, Report, converted};
 use miserly_report::import_summary;
 use miserly_workload::{Trace, TraceError};
 
@@ -15,7 +15,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
     if path == Path::new("-") { Trace::stdin() } else { Trace::open(path) }
 }
 
-/// Returns the log with that name. One of another form is converted, and the remarks of the conversion are printed to
+/// Returns the log with that name. One of another format is converted, and the remarks of the conversion are printed to
 /// standard error.
 ///
 /// `procs` are the processors of the machine, if an option gives them. Jobs keep their numbers.
@@ -25,27 +25,14 @@ pub(crate) fn read_log(
     lenient: bool,
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
-    let trace = open(path)?.filling_missing_fields(args.missing_fields);
-    let log = match Form::of(&trace) {
-        Ok(Form::Swf) => return Ok(trace),
-        // Every line of it is malformed, and counted.
-        Err(_) if lenient => return Ok(trace),
-        Err(error) => return Err(error.into()),
-        Ok(Form::Slurm) => {
-            let time_zone = args.time_zone.clone();
-            slurm(
-                &trace,
-                &SlurmOptions { procs, time_zone, keep_ids: true, lenient, ..SlurmOptions::default() },
-            )?
-        }
-        Ok(Form::Batsim) => batsim(&trace, &BatsimOptions { procs })?,
-    };
-    warn_of_size(&log.report);
-    // Standard error may be closed.
-    let _ = std::io::stderr().write_all(import_summary(&log.report).as_bytes());
-    let mut text = Vec::new();
-    log.write(&mut text)?;
-    Ok(trace.with_text(text))
+    let options = ImportOptions { procs, keep_ids: true, lenient, ..args.options() };
+    let (trace, report) = converted(open(path)?.filling_missing_fields(args.missing_fields), &options)?;
+    if let Some(report) = report {
+        warn_of_size(&report);
+        // Standard error may be closed.
+        let _ = std::io::stderr().write_all(import_summary(&report).as_bytes());
+    }
+    Ok(trace)
 }
 
 /// Warns if the log used more at one instant than the machine has.

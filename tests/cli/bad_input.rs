@@ -11,6 +11,8 @@ fn lab() -> Lab {
     let (lab, good) = (Lab::with_log(&small_log()), line((1, 0, 10, 1, 10)));
     lab.write("empty.swf", "");
     lab.write("header.swf", "; MaxProcs: 10\n; Note: nothing\n");
+    lab.write("page.html", "<html>\n");
+    lab.write("fixed.txt", "JobID    JobName     Submit     Start\n-------- ------- ---------- ---------\n");
     lab.write("columns.txt", "JobIDRaw|Start|End|AllocCPUS|State\n");
     lab.write("nosize.swf", &good);
     lab.write("f17.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "", 1)));
@@ -168,21 +170,34 @@ fn machines_that_there_are_not() {
 
 #[test]
 fn other_formats_are_rejected() {
-    let command = "`miserly workload import slurm --command` prints";
+    let command = "`miserly workload import slurm --command` prints the command of sacct";
+    let form = |text: &str, file: &str| {
+        format!(
+            "{file}: not a format of logs that is known: a line is \"{text}\"; known are the Standard Workload Format, \
+             the output of sacct -P and sacct --json, accounting of PBS, LSF and Grid Engine, and Batsim workloads \
+             (docs/import.md)"
+        )
+    };
+    check("compare page.html", &form("<html>", "page.html"));
+    check("workload describe page.html", &form("<html>", "page.html"));
+    let columns = format!("columns.txt:1: missing columns: Submit; {command}");
+    check("compare columns.txt", &columns);
+    check("workload check columns.txt", &columns);
+    let fixed = "fixed.txt:1: columns of fixed width, as sacct prints them without -P, which cuts values; print it with -P";
+    check("explain fixed.txt 7 -p easy", fixed);
+    check("workload import slurm fixed.txt", fixed);
     check(
         "workload import slurm log.swf",
-        "log.swf:1: no header line with JobIDRaw; without one, 18 columns are expected, as printed by \
+        "log.swf:1: no header line with names of columns; without one, 18 columns with | are expected, as printed by \
          `miserly workload import slurm --command`, but there are 1",
     );
+    check("workload import slurm columns.txt", &columns);
     check(
-        "workload import slurm columns.txt",
-        &format!("columns.txt:1: no column Submit; {command} the required command"),
+        "workload import pbs log.swf",
+        "log.swf:1: record is \"; MaxProcs: 10\"; expected: MM/DD/YYYY HH:MM:SS;type;id;fields; --lenient skips and counts such lines",
     );
     check("workload import slurm empty.swf", "empty.swf: holds no jobs");
-    check(
-        "workload import slurm zeros.swf",
-        "zeros.swf:1: line too long; the input is not the output of sacct",
-    );
+    check("workload import slurm zeros.swf", "zeros.swf:1: line too long; the input is not accounting");
     let json = "expected value at line 1 column 1; a Batsim workload is one JSON object with nb_res, jobs and profiles";
     check("workload import batsim log.swf", &format!("log.swf: {json}"));
     let gone = "cannot read missing.txt: No such file or directory (os error 2)";

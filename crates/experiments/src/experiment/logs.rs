@@ -1,7 +1,8 @@
 //! The logs of an experiment: found, read once, and shared by its runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use miserly_import::{ImportOptions, converted};
 use miserly_run::Log;
 use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
@@ -58,6 +59,13 @@ impl Experiment {
     }
 }
 
+/// Returns the log of a file, converted if it has another form than the Standard Workload Format. Jobs keep their numbers.
+fn opened(path: &Path) -> Result<Trace, String> {
+    let trace = Trace::open(path).map_err(|error| error.to_string())?;
+    let options = ImportOptions { keep_ids: true, ..ImportOptions::default() };
+    converted(trace, &options).map(|(trace, _)| trace).map_err(|error| error.to_string())
+}
+
 impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///
@@ -70,7 +78,7 @@ impl TraceFile {
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match self.found(folders) {
-                Some(path) => self.read(Trace::open(&path).map_err(|error| error.to_string())?)?,
+                Some(path) => self.read(opened(&path)?)?,
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),

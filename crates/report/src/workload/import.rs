@@ -9,11 +9,11 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 /// Formats the report of an import as plain text of up to 96 columns.
 ///
 /// ```
-/// use miserly_import::{SlurmOptions, slurm};
+/// use miserly_import::{ImportOptions, slurm};
 /// use miserly_workload::Trace;
 ///
 /// let accounting = "JobIDRaw|Submit|Start|End|AllocCPUS|State\n77|60|90|120|4|COMPLETED\n78|90|None|Unknown|4|PENDING\n";
-/// let log = slurm(&Trace::memory("march", accounting.into()), &SlurmOptions::default())?;
+/// let log = slurm(&Trace::memory("march", accounting.into()), &ImportOptions::default())?;
 /// let text = miserly_report::import_text(&log.report);
 /// assert!(text.contains("1 jobs written of 2 read"));
 /// # Ok::<(), miserly_import::ImportError>(())
@@ -101,7 +101,7 @@ fn unused(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use miserly_import::{SlurmOptions, slurm};
+    use miserly_import::{ImportOptions, slurm};
     use miserly_workload::Trace;
 
     use super::*;
@@ -114,7 +114,7 @@ mod tests {
         9|140|None|150|6|CANCELLED by 0|a\n";
 
     fn report() -> Report {
-        slurm(&Trace::memory("toy", ACCOUNTING.into()), &SlurmOptions::default()).unwrap().report
+        slurm(&Trace::memory("toy", ACCOUNTING.into()), &ImportOptions::default()).unwrap().report
     }
 
     #[test]
