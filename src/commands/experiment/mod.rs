@@ -18,6 +18,7 @@ use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
+use crate::page::quoted;
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
@@ -38,7 +39,7 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     let mut folders = logs(args.traces.as_deref());
     let beside = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folders.push(beside.unwrap_or(Path::new(".")).to_owned());
-    let command = format!("miserly experiment run {name}");
+    let command = command(&name, args);
     for missing in experiment.missing_logs(&folders) {
         note!("{name}: {missing} not found, skipping its tables; {}", looked_in(&folders));
     }
@@ -71,6 +72,22 @@ fn on_cluster(
 #[cfg(not(feature = "slurm"))]
 fn on_cluster(_: &Session, _: &RunExperimentArgs, _: &Path, _: Option<&Path>) -> anyhow::Result<()> {
     Err(crate::features::SLURM.absent("--on slurm"))
+}
+
+/// Returns the command that makes the results again. What decides neither runs nor pages is left out.
+fn command(name: &str, args: &RunExperimentArgs) -> String {
+    let option = |option: &str, value: &Option<PathBuf>| {
+        value
+            .as_ref()
+            .map(|value| format!(" {option} {}", quoted(&value.to_string_lossy())))
+            .unwrap_or_default()
+    };
+    format!(
+        "miserly experiment run {}{}{}",
+        quoted(name),
+        option("--traces", &args.traces),
+        option("-o", &args.output)
+    )
 }
 
 /// Returns the default folder of results: `slowdown-results` for `slowdown.toml`.
