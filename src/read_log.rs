@@ -28,11 +28,16 @@ pub(crate) fn read_log(
     let options = ImportOptions { procs, keep_ids: true, lenient, ..args.options() };
     let (trace, report) = converted(open(path)?.filling_missing_fields(args.missing_fields), &options)?;
     if let Some(report) = report {
-        warn_of_size(&report);
-        // Standard error may be closed.
-        let _ = std::io::stderr().write_all(import_summary(&report).as_bytes());
+        show_conversion(&report);
     }
     Ok(trace)
+}
+
+/// Prints the counts of a conversion to standard error, with a warning if the machine is too small.
+pub(crate) fn show_conversion(report: &Report) {
+    warn_of_size(report);
+    // Standard error may be closed.
+    let _ = std::io::stderr().write_all(import_summary(report).as_bytes());
 }
 
 /// Warns if the log used more at one instant than the machine has.

@@ -26,7 +26,7 @@ pub(crate) enum WorkloadCommand {
     Check(CheckArgs),
     /// Generates a log from a model
     Generate(GenerateArgs),
-    /// Imports a log from Slurm's accounting or a Batsim workload (docs/import.md)
+    /// Converts the accounting of a batch system or a Batsim workload to a log (docs/import.md)
     Import(ImportArgs),
 }
 

@@ -37,8 +37,13 @@ fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
 }
 
 fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let reports =
-        of_each(&args.traces, &args.read, args.procs, |trace| check(trace, args.procs, args.procs_field))?;
+    let checked = |trace: &Trace| {
+        if trace.is_converted() {
+            note!("{}: the lines are those of the converted log (miserly workload import)", trace.name());
+        }
+        check(trace, args.procs, args.procs_field)
+    };
+    let reports = of_each(&args.traces, &args.read, args.procs, checked)?;
     if args.json {
         print_documents(&reports, check_json)?;
     } else {

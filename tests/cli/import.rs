@@ -117,7 +117,8 @@ fn accounting_is_read_wherever_a_log_is() {
         );
     }
     lab.write("t.toml", "title = \"t\"\n[[trace]]\nname = \"a\"\nfile = \"november.sacct\"\noptions = { procs = 64 }\n[policies]\ne = \"easy\"\n[[runs]]\nname = \"r\"\npolicies = [\"e\"]\n");
-    assert_eq!(lab.run("experiment run t.toml").code, Some(0));
+    let run = lab.run("experiment run t.toml");
+    assert!(run.code == Some(0) && run.stderr.contains("6 jobs written of 6 read"), "{}", run.stderr);
 }
 
 #[test]

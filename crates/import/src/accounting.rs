@@ -27,7 +27,6 @@ pub(crate) fn lines(
     mut work: impl FnMut(&mut Accounting<'_>, &str, u64) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
     let mut lines = trace.reader()?;
-    let mut is_first = true;
     loop {
         let read = lines.next_raw().map_err(|error| unreadable(trace, error))?;
         let Some(line) = read else { return Ok(()) };
@@ -37,11 +36,10 @@ pub(crate) fn lines(
             continue;
         }
         let text = text.to_owned();
-        // The system ends every line, so this one is cut. A lone line has a format to judge first.
-        if !lines.has_line_end() && !is_first {
+        // The system ends every line, so this one is cut.
+        if !lines.has_line_end() {
             return accounting.cut(trace.name(), lines.line());
         }
-        is_first = false;
         work(accounting, &text, lines.line())?;
     }
 }

@@ -67,13 +67,12 @@ impl Format {
             return Some(Format::Swf);
         }
         // A record of Grid Engine has more fields than any header.
-        let formats: [(fn(&str) -> bool, Format); 4] = [
-            (is_pbs, Format::Pbs),
-            (is_lsf, Format::Lsf),
-            (is_grid_engine, Format::GridEngine),
-            (is_accounting, Format::Slurm),
-        ];
-        formats.into_iter().find(|(is_format, _)| is_format(line)).map(|(_, format)| format)
+        match line {
+            line if is_pbs(line) => Some(Format::Pbs),
+            line if is_lsf(line) => Some(Format::Lsf),
+            line if is_grid_engine(line) => Some(Format::GridEngine),
+            line => is_accounting(line).then_some(Format::Slurm),
+        }
     }
 
     /// Returns the computer in the header of a converted log.

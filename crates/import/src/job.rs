@@ -157,17 +157,18 @@ fn numbered(
     Ok(vec![with(number.ok_or_else(missing)?)])
 }
 
-/// Returns the tasks of an array that never ran, which are one row, as in `123_[1,3-7:2]`.
+/// Returns the tasks of an array that never ran, which are one row, as in `123_[1,3-7:2]`. A list that Slurm cut short is one
+/// job.
 fn array_tasks(row: &Row<'_>) -> Result<Option<Vec<u32>>, FieldError> {
-    if !row.text(Column::Tasks).contains("_[") {
+    let text = row.text(Column::Tasks);
+    if !text.contains("_[") || text.contains("...") {
         return Ok(None);
     }
-    let found = row.parsed(Column::Tasks, "job number with up to a million tasks", |text| {
+    row.parsed(Column::Tasks, "job number with up to a million tasks", |text| {
         let (array, rest) = text.split_once("_[")?;
         array.parse::<u32>().ok()?;
         tasks(rest.strip_suffix(']')?)
-    })?;
-    Ok(found.flatten())
+    })
 }
 
 /// Returns the job if it runs, and the latest time of the row. What is unreadable is unknown, because the job is left out.

@@ -185,6 +185,7 @@ pub struct Jobs<'a> {
 }
 
 /// The source of the records.
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
 enum RecordSource<'a> {
     Stream(Reader<Box<dyn BufRead + Send + 'a>>),
     /// Sorted records, and the number already returned.

@@ -88,6 +88,7 @@ pub struct Trace {
     /// The text of a gzipped log, once it was unpacked whole.
     unpacked: OnceLock<Vec<u8>>,
     fills_missing: bool,
+    is_converted: bool,
 }
 
 enum Source {
@@ -145,7 +146,7 @@ impl Trace {
     }
 
     fn new(name: String, source: Source) -> Trace {
-        Trace { name, source, unpacked: OnceLock::new(), fills_missing: false }
+        Trace { name, source, unpacked: OnceLock::new(), fills_missing: false, is_converted: false }
     }
 
     /// Creates a log in memory, such as a generated one.
@@ -185,7 +186,12 @@ impl Trace {
     /// the stored bytes.
     #[must_use]
     pub fn with_text(self, text: Vec<u8>) -> Trace {
-        Trace { unpacked: OnceLock::from(text), ..self }
+        Trace { unpacked: OnceLock::from(text), is_converted: true, ..self }
+    }
+
+    /// Returns whether another text is in place of that of the log, so that line numbers are not those of its file.
+    pub fn is_converted(&self) -> bool {
+        self.is_converted
     }
 
     /// Returns the first bytes of the log's text: `most`, or up to its end or to a damage.

@@ -20,6 +20,7 @@ use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceAr
 use crate::output::{print, print_json};
 use crate::page::quoted;
 use crate::progress::Progress;
+use crate::read_log::show_conversion;
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
     match &args.command {
@@ -115,6 +116,9 @@ fn conduct(
 ) -> anyhow::Result<()> {
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
+    for report in session.conversions() {
+        show_conversion(report);
+    }
     let before = session.stored();
     elsewhere(&session)?;
     let there = session.stored() - before;

@@ -79,9 +79,10 @@ fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> 
         match reader.next_line() {
             Ok(None) | Err(ReadError::TooLong { .. } | ReadError::Io { .. }) => break,
             Ok(Some(LogLine::Job(record))) if record.get(Field::Job) == job => {
-                let line = reader.line();
+                let line = format!(":{}", reader.line());
+                let line = if prepared.trace.is_converted() { "" } else { &line };
                 return Ok(anyhow::anyhow!(
-                    "{}:{line}: job {job} is not simulated; miserly simulate prints the number of skipped jobs by reason",
+                    "{}{line}: job {job} is not simulated; miserly simulate prints the number of skipped jobs by reason",
                     prepared.trace.name()
                 ));
             }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use miserly_import::{ImportOptions, converted};
+use miserly_import::{ImportOptions, Report, converted};
 use miserly_run::Log;
 use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
@@ -14,8 +14,9 @@ use super::file::{PutBackFile, TraceFile};
 use super::folders::{find, looked_in};
 use super::machines::Machines;
 
-/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing.
-pub struct Logs(pub Vec<Result<Log, String>>);
+/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing. Then the reports on
+/// those that were converted from another format.
+pub struct Logs(pub Vec<Result<Log, String>>, pub Vec<Report>);
 
 impl Logs {
     /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
@@ -27,11 +28,11 @@ impl Logs {
         folders: &[PathBuf],
         machines: &Machines,
     ) -> Result<Logs, ExperimentError> {
-        let mut logs = Vec::new();
+        let (mut logs, mut reports) = (Vec::new(), Vec::new());
         for trace in &experiment.file.traces {
             let log = trace
                 .get_ref()
-                .open(folders, machines)
+                .open(folders, machines, &mut reports)
                 .map_err(|problem| experiment.wrong(trace, problem))?;
             if let (Err(problem), false) = (&log, trace.get_ref().optional) {
                 let (file, name) = (experiment.name.clone(), trace.get_ref().name.clone());
@@ -43,7 +44,7 @@ impl Logs {
             }
             logs.push(log);
         }
-        Ok(Logs(logs))
+        Ok(Logs(logs, reports))
     }
 }
 
@@ -59,11 +60,13 @@ impl Experiment {
     }
 }
 
-/// Returns the log of a file, converted if it has another form than the Standard Workload Format. Jobs keep their numbers.
-fn opened(path: &Path) -> Result<Trace, String> {
+/// Returns the log of a file, converted if it has another format than the Standard Workload Format. Jobs keep their numbers.
+fn opened(path: &Path, reports: &mut Vec<Report>) -> Result<Trace, String> {
     let trace = Trace::open(path).map_err(|error| error.to_string())?;
     let options = ImportOptions { keep_ids: true, ..ImportOptions::default() };
-    converted(trace, &options).map(|(trace, _)| trace).map_err(|error| error.to_string())
+    let (trace, report) = converted(trace, &options).map_err(|error| error.to_string())?;
+    reports.extend(report);
+    Ok(trace)
 }
 
 impl TraceFile {
@@ -74,11 +77,12 @@ impl TraceFile {
         &self,
         folders: &[PathBuf],
         machines: &Machines,
+        reports: &mut Vec<Report>,
     ) -> Result<Result<Log, String>, String> {
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match self.found(folders) {
-                Some(path) => self.read(opened(&path)?)?,
+                Some(path) => self.read(opened(&path, reports)?)?,
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),

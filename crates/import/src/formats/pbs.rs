@@ -1,4 +1,4 @@
-//! The accounting of PBS Pro, OpenPBS and Torque: a record a line, with fields as `key=value`.
+//! The accounting of PBS Pro, `OpenPBS` and Torque: a record a line, with fields as `key=value`.
 
 use std::borrow::Cow;
 

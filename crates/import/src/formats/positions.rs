@@ -163,8 +163,8 @@ fn grid_engine_row<'s>(
 
 /// Returns the limit `h_rt` of a category, such as `-l h_rt=3600,mem_free=2G -pe smp 4`, in seconds.
 fn hard_limit(category: &str) -> Option<i64> {
-    let limits = category.split([' ', ',']).filter_map(|word| word.strip_prefix("h_rt="));
-    limits.last()?.parse::<u32>().ok().map(i64::from)
+    let mut limits = category.split([' ', ',']).filter_map(|word| word.strip_prefix("h_rt="));
+    limits.next_back()?.parse::<u32>().ok().map(i64::from)
 }
 
 fn schema(positions: &[Position], further: &[Position]) -> Schema {

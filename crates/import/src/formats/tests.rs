@@ -269,7 +269,7 @@ fn accounting_of_grid_engine() {
 
 /// Returns a record of LSF with these values: the end, number, processors, submission, start, hosts, status and index.
 fn lsf([end, job, procs, submit, start, status, index]: [i64; 7], hosts: &[&str]) -> String {
-    let quoted: String = hosts.iter().map(|host| format!(" \"{host}\"")).collect();
+    let quoted = hosts.iter().map(|host| format!(" \"{host}\"")).collect::<Vec<_>>().concat();
     let usage = " 0".repeat(19);
     format!(
         "\"JOB_FINISH\" \"10.1\" {end} {job} 500 33816578 {procs} {submit} 0 0 {start} \"ann\" \"normal\" \"select[a \"\"b\"\"]\" \"\" \"\" \
