@@ -153,7 +153,7 @@ mod tests {
 
     fn open(text: &str) -> Result<Log, String> {
         let file: TraceFile = toml::from_str(text).unwrap();
-        file.open(&[], &Machines::default()).and_then(|found| found)
+        file.open(&[], &Machines::default(), &mut vec![]).and_then(|found| found)
     }
 
     #[test]
@@ -175,7 +175,8 @@ mod tests {
             std::fs::write(folder.path().join("log.swf"), format!("{header}\n{job}\n")).unwrap();
             let text = "name = 'KTH'\nfile = 'log.swf'\nheader = { Computer = 'SP2' }";
             let file: TraceFile = toml::from_str(text).unwrap();
-            file.open(&[folder.path().to_owned()], &Machines::default()).map(|found| found.is_ok())
+            file.open(&[folder.path().to_owned()], &Machines::default(), &mut vec![])
+                .map(|found| found.is_ok())
         };
         assert_eq!(open("; Computer: IBM SP2"), Ok(true));
         // A log without the field may be the right one.

@@ -18,7 +18,7 @@ described_enum! {
     /// A kind of anomaly, most severe first.
     pub enum Anomaly, severity: Severity {
         Malformed "malformed" Error
-            "not the eighteen numbers of the format; reading stops here without --lenient",
+            "not eighteen numbers; reading stops here without --lenient",
         NoJobs "no_jobs" Error
             "the log has no readable job",
         NoMachineSize "no_machine_size" Error
