@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use miserly_core::Procs;
-use miserly_import::{ImportOptions, Report, converted};
+use miserly_import::{Format, ImportError, ImportOptions, Report, converted};
 use miserly_report::import_summary;
 use miserly_workload::{Trace, TraceError};
 
@@ -15,7 +15,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
     if path == Path::new("-") { Trace::stdin() } else { Trace::open(path) }
 }
 
-/// Returns the log with that name. One of another format is converted, and the remarks of the conversion are printed to
+/// Returns the log with that name. One of another format is converted, and the counts of the conversion are printed to
 /// standard error.
 ///
 /// `procs` are the processors of the machine, if an option gives them. Jobs keep their numbers.
@@ -25,8 +25,22 @@ pub(crate) fn read_log(
     lenient: bool,
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
-    let options = ImportOptions { procs, keep_ids: true, lenient, ..args.options() };
-    let (trace, report) = converted(open(path)?.filling_missing_fields(args.missing_fields), &options)?;
+    let trace = open(path)?.filling_missing_fields(args.missing_fields);
+    // Every line of an unknown format is malformed, and counted.
+    if lenient && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
+        return Ok(trace);
+    }
+    Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.options() })?)
+}
+
+/// Returns the log as [`read_log`] does, for a command that counts malformed lines.
+pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
+    let trace = open(path)?.filling_missing_fields(args.missing_fields);
+    Ok(as_swf(trace, ImportOptions { procs, lenient: true, ..args.options() })?)
+}
+
+fn as_swf(trace: Trace, options: ImportOptions) -> Result<Trace, ImportError> {
+    let (trace, report) = converted(trace, &ImportOptions { keep_ids: true, ..options })?;
     if let Some(report) = report {
         show_conversion(&report);
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, WorkloadArgs, WorkloadCommand};
 use crate::commands::import;
 use crate::output::{print, print_json};
-use crate::read_log::read_log;
+use crate::read_log::read_to_count;
 
 pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
@@ -66,7 +66,7 @@ fn of_each<T>(
     procs: Option<Procs>,
     make: impl Fn(&Trace) -> Result<T, TraceError>,
 ) -> anyhow::Result<Vec<T>> {
-    paths.iter().map(|path| Ok(make(&read_log(path, args, false, procs)?)?)).collect()
+    paths.iter().map(|path| Ok(make(&read_to_count(path, args, procs)?)?)).collect()
 }
 
 /// Prints one document as it is, several as a list.

@@ -121,6 +121,26 @@ fn accounting_is_read_wherever_a_log_is() {
     assert!(run.code == Some(0) && run.stderr.contains("6 jobs written of 6 read"), "{}", run.stderr);
 }
 
+/// A command that counts malformed lines of a log counts those of accounting too, and others name the option that does.
+#[test]
+fn malformed_lines_of_accounting() {
+    let lab = Lab::new();
+    lab.write(
+        "a.sacct",
+        "JobID|Submit|Start|End|AllocCPUS|State\n7|0|10|60|1|COMPLETED\n8|0|x|60|1|COMPLETED\n",
+    );
+    let refused = "error: a.sacct:3: Start is \"x\"; expected: time; --lenient skips and counts such lines\n";
+    assert_eq!(lab.run("simulate a.sacct -p easy --procs 4").stderr, refused);
+    for command in ["workload check", "workload describe", "simulate -p easy --lenient"] {
+        let run = lab.run(&format!("{command} --procs 4 a.sacct"));
+        assert!(
+            run.code == Some(0) && run.stderr.contains("malformed: 1 - a line that is not"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
 #[test]
 fn a_small_machine_and_a_zone_are_told_wherever_a_log_is_read() {
     let lab = Lab::new();

@@ -45,13 +45,12 @@ pub fn import(trace: &Trace, format: Format, options: &ImportOptions) -> Result<
 /// Returns a log in the Standard Workload Format, converted if it has another format, with the report of the conversion.
 ///
 /// # Errors
-/// As [`import`]. A log whose format is unknown is an error, unless the options are lenient: then each of its lines is malformed.
+/// As [`import`], and if the format of the log is unknown.
 pub fn converted(trace: Trace, options: &ImportOptions) -> Result<(Trace, Option<Report>), ImportError> {
-    let format = match Format::of(&trace) {
-        Ok(Format::Swf) => return Ok((trace, None)),
-        Err(ImportError::UnknownFormat { .. }) if options.lenient => return Ok((trace, None)),
-        format => format?,
-    };
+    let format = Format::of(&trace)?;
+    if format == Format::Swf {
+        return Ok((trace, None));
+    }
     let log = import(&trace, format, options)?;
     let mut text = Vec::new();
     // Writing to memory cannot fail.
