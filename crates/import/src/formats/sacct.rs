@@ -174,7 +174,8 @@ impl Layout {
         line: u64,
     ) -> Result<Layout, ImportError> {
         let separator = options.delimiter.as_deref().unwrap_or_else(|| separator(header));
-        if options.delimiter.is_none() && separator.trim_matches(' ').is_empty() {
+        let is_blank = separator.trim_matches(' ').is_empty();
+        if options.delimiter.is_none() && is_blank && (separator.len() > 1 || header.contains("  ")) {
             return Err(ImportError::FixedWidth { name: name.into(), line });
         }
         let fields = split(header, separator);
