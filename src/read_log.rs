@@ -30,13 +30,13 @@ pub(crate) fn read_log(
     if lenient && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
         return Ok(trace);
     }
-    Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.options() })?)
+    Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.conversion.options() })?)
 }
 
 /// Returns the log as [`read_log`] does, for a command that counts malformed lines.
 pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
-    Ok(as_swf(trace, ImportOptions { procs, lenient: true, ..args.options() })?)
+    Ok(as_swf(trace, ImportOptions { procs, lenient: true, ..args.conversion.options() })?)
 }
 
 fn as_swf(trace: Trace, options: ImportOptions) -> Result<Trace, ImportError> {

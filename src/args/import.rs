@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_import::{ImportOptions, SubmitAt, TimeZone};
+use miserly_import::{ImportOptions, SubmitAt};
 
-use super::read::time_zone;
-use super::values::{procs, words};
+use super::read::ConversionArgs;
+use super::values::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -70,18 +70,8 @@ pub(crate) struct AccountingArgs {
     /// The nodes of the machine, for the header [default: unknown]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) nodes: Option<u32>,
-    /// The time zone of the cluster, such as Europe/Berlin, for times without an offset and for the header
-    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
-    pub(crate) time_zone: Option<TimeZone>,
-    /// The processors of a node, if the size of a job is in nodes only
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    pub(crate) cpus_per_node: Option<u32>,
-    /// The separator of the columns of sacct [default: that of its header]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) delimiter: Option<String>,
-    /// The time that is the submission of a job
-    #[arg(long, value_parser = words(&SUBMIT_AT), default_value = "submit")]
-    pub(crate) submit_at: SubmitAt,
+    #[command(flatten)]
+    pub(crate) conversion: ConversionArgs,
     /// Keeps the ids of jobs, users and groups [default: anonymous numbers]
     #[arg(long)]
     pub(crate) keep_ids: bool,
@@ -111,16 +101,8 @@ pub(super) const SUBMIT_AT: [(&str, SubmitAt, &str); 2] = [
 
 impl AccountingArgs {
     pub(crate) fn options(&self) -> ImportOptions {
-        ImportOptions {
-            procs: self.procs,
-            nodes: self.nodes,
-            cpus_per_node: self.cpus_per_node,
-            time_zone: self.time_zone.clone(),
-            delimiter: self.delimiter.clone(),
-            submit_at: self.submit_at,
-            keep_ids: self.keep_ids,
-            lenient: self.lenient,
-        }
+        let AccountingArgs { procs, nodes, keep_ids, lenient, .. } = *self;
+        ImportOptions { procs, nodes, keep_ids, lenient, ..self.conversion.options() }
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 27] = [
+const SIMULATION_ONLY: [&str; 28] = [
     "trace",
     "policy",
     "samples",
@@ -104,6 +104,7 @@ const SIMULATION_ONLY: [&str; 27] = [
     "time_zone",
     "cpus_per_node",
     "delimiter",
+    "submit_at",
     "missing_fields",
 ];
 

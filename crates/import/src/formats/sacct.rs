@@ -203,19 +203,13 @@ impl Layout {
 
     /// Splits a line into a row.
     fn row<'a>(&'a self, line: &'a str) -> Result<Row<'a>, FieldError> {
-        let mut fields = split(line, &self.separator);
+        let fields = split(line, &self.separator);
         if fields.len() != self.width {
             return Err(FieldError::Width { found: fields.len(), expected: self.width });
         }
         let mut row = Row::new(&self.schema);
         for (column, place) in &self.places {
-            // Two columns can be one field of the file.
-            let field = match &fields[*place] {
-                Cow::Borrowed(text) => Cow::Borrowed(*text),
-                Cow::Owned(_) if *column != Column::Tasks => std::mem::take(&mut fields[*place]),
-                Cow::Owned(text) => Cow::Owned(text.clone()),
-            };
-            row.set(*column, field);
+            row.set(*column, fields[*place].clone());
         }
         Ok(row)
     }

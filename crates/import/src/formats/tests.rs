@@ -75,6 +75,9 @@ fn tasks_that_never_ran() {
     let numbers: std::collections::BTreeSet<i64> =
         read(text, &KEPT()).unwrap().records.iter().map(|record| record.get(Field::Job)).collect();
     assert_eq!(numbers.len(), 39, "each task has a number of its own");
+    let quoted =
+        "\"JobID\",\"Submit\",\"ElapsedRaw\",\"NCPUS\",\"State\"\n\"7_[1,3-7:2]\",100,0,1,CANCELLED\n";
+    assert_eq!(read(quoted, &KEPT()).unwrap().report.written, 4);
     // With the raw number beside it, too.
     let raw = "JobIDRaw|JobID|Submit|Start|End|Elapsed|NCPUS|State\n\
         7|7_[1-3]|100|Unknown|160|0|1|CANCELLED\n9|7_4|100|100|160|60|1|COMPLETED\n";
