@@ -22,6 +22,8 @@ mod live;
 
 mod question;
 
+mod read;
+
 mod reproduce;
 
 mod run;
@@ -59,7 +61,7 @@ pub(crate) use self::experiment::OnArgs;
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentCommand, On, ReportArgs, RunExperimentArgs};
 #[cfg(feature = "daemon")]
 pub(crate) use self::export::{ExportArgs, ExportFormat};
-pub(crate) use self::import::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+pub(crate) use self::import::{AccountingArgs, ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 #[cfg(feature = "daemon")]
 pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,
@@ -68,6 +70,7 @@ pub(crate) use self::live::{
     StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
 };
 pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
+pub(crate) use self::read::ReadArgs;
 pub(crate) use self::reproduce::ReproduceArgs;
 #[cfg(feature = "measured")]
 pub(crate) use self::reproduce::{KernelArgs, KernelName};

@@ -9,6 +9,8 @@ mod colour;
 
 mod commands;
 
+mod read_log;
+
 mod run_options;
 
 mod failure;

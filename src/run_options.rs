@@ -6,17 +6,23 @@ use std::{fs, io};
 use anyhow::{Context, bail};
 use miserly_machine_file::{MachineError, MachineSpec};
 use miserly_run::{OpportunisticMode, OpportunisticOptions, RunOptions, RunSetup};
-use miserly_workload::{Estimates, Interactive, JobOptions, Trace, TraceError};
+use miserly_workload::{Estimates, Interactive, JobOptions, Trace};
 
 use crate::args::RunArgs;
+use crate::read_log::read_log;
 
-/// Opens the log with that name. `-` is standard input.
-pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
-    if path == Path::new("-") { Trace::stdin() } else { Trace::open(path) }
+/// Returns the log of that name as a run setup. `estimates` is the default of the estimate model.
+pub(crate) fn prepare(path: &Path, args: &RunArgs, estimates: Estimates) -> anyhow::Result<RunSetup> {
+    let options = args.single(estimates)?;
+    Ok(RunSetup::new(read_log(path, &args.read, args.lenient, options.procs)?, options)?)
 }
 
-/// Returns the log as a run setup. `estimates` is the default of the estimate model.
-pub(crate) fn prepare(trace: Trace, args: &RunArgs, estimates: Estimates) -> anyhow::Result<RunSetup> {
+/// Returns a generated log as a run setup.
+pub(crate) fn prepare_generated(
+    trace: Trace,
+    args: &RunArgs,
+    estimates: Estimates,
+) -> anyhow::Result<RunSetup> {
     Ok(RunSetup::new(trace, args.single(estimates)?)?)
 }
 

@@ -54,5 +54,14 @@ fn of_run(run: &RunDoc) -> Vec<String> {
             count(run.settings.procs.into())
         )
     });
-    wide.into_iter().chain(nothing_measured(run)).collect()
+    let deviations = [
+        (jobs.extra_fields, "have more than 18 fields, and the further ones are ignored"),
+        (jobs.missing_fields, "have fewer than 18 fields, and the missing ones are unknown"),
+        (jobs.decimals, "have whole numbers with decimals, such as 30.0"),
+    ];
+    let deviations = deviations
+        .into_iter()
+        .filter(|(lines, _)| *lines > 0)
+        .map(|(lines, how)| format!("{} of {} lines {how}", count(lines), count(jobs.read)));
+    wide.into_iter().chain(deviations).chain(nothing_measured(run)).collect()
 }

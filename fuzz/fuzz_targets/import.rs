@@ -4,13 +4,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use miserly_import::{BatsimOptions, ImportError, ImportedLog, SlurmOptions, RemarkEffect, batsim, slurm};
+use miserly_import::{Format, ImportError, ImportOptions, ImportedLog, RemarkEffect, converted, import};
 use miserly_workload::check::Anomaly;
 use miserly_workload::{ProcsField, Trace, check};
 
-/// The header of accounting, so that not all inputs have to find it.
-const HEADER: &[u8] =
-    b"JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|Suspended|AllocCPUS|ReqMem|TotalCPU|State\n";
+/// Starts of each format, so that not all inputs have to find them.
+const STARTS: [&[u8]; 6] = [
+    b"",
+    b"JobIDRaw|Submit|Eligible|Start|End|ElapsedRaw|Suspended|AllocCPUS|ReqMem|TotalCPU|State\n",
+    b"JobID,Submit,Start,End,AllocTRES,ReqTRES,NNodes,State\n",
+    b"03/01/2013 00:00:00;E;7.s;ctime=1 start=2 end=3 Resource_List.ncpus=4\n03/01/2013 00:00:00;E;",
+    b"\"JOB_FINISH\" \"10.1\" 170 7 500 1 4 100 0 0 110 \"u\" \"q\"",
+    b"{\"meta\": {}, \"jobs\": [{\"job_id\": 7, \"time\": {\"submission\": 1, \"start\": 2, \"end\": 3}}, {",
+];
 
 fn judge(imported: Result<ImportedLog, ImportError>) {
     let log = match imported {
@@ -27,9 +33,12 @@ fn judge(imported: Result<ImportedLog, ImportError>) {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let options = SlurmOptions { lenient: true, ..SlurmOptions::default() };
-    for text in [data.to_vec(), [HEADER, data].concat()] {
-        judge(slurm(&Trace::memory("fuzz.txt", text), &options));
+    let options = ImportOptions { lenient: true, cpus_per_node: Some(4), ..ImportOptions::default() };
+    for start in STARTS {
+        let text = [start, data].concat();
+        for format in Format::ALL {
+            judge(import(&Trace::memory("fuzz", text.clone()), format, &options));
+        }
+        let _ = converted(Trace::memory("fuzz", text), &options);
     }
-    judge(batsim(&Trace::memory("fuzz.json", data.to_vec()), &BatsimOptions::default()));
 });

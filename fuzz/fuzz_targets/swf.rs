@@ -98,6 +98,7 @@ fn options(procs: Procs) -> [JobOptions; 4] {
 fuzz_target!(|data: &[u8]| {
     let trace = Trace::memory("fuzz.swf", data.to_vec());
     let malformed = round_trip(&trace);
+    round_trip(&Trace::memory("fuzz.swf", data.to_vec()).filling_missing_fields(true));
     let Ok(survey) = trace.survey() else { return };
     let procs = survey.header.procs().unwrap_or(Procs::MAX);
     let [plain, others @ ..] = options(procs);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_import::{BatsimOptions, SlurmOptions, SubmitAt, TimeZone};
+use miserly_import::{ImportOptions, SubmitAt};
 
-use super::values::{procs, words};
+use super::read::ConversionArgs;
+use super::values::procs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -16,8 +17,14 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
-    /// Imports Slurm's accounting, as printed by sacct
+    /// Imports Slurm's accounting, as printed by sacct -P or sacct --json
     Slurm(SlurmArgs),
+    /// Imports the accounting of PBS Pro, OpenPBS or Torque
+    Pbs(SiteArgs),
+    /// Imports the accounting of LSF: lsb.acct
+    Lsf(SiteArgs),
+    /// Imports the accounting of Grid Engine
+    Sge(SiteArgs),
     /// Imports a Batsim workload, in JSON
     Batsim(BatsimArgs),
 }
@@ -35,24 +42,36 @@ pub(crate) struct WrittenArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmArgs {
-    /// The output of sacct -P, plain or gzipped; - is standard input
+    /// The output of sacct, plain or gzipped; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "command")]
     pub(crate) input: Option<PathBuf>,
     /// Prints the sacct command for the input, and exits
     #[arg(long, exclusive = true)]
     pub(crate) command: bool,
+    #[command(flatten)]
+    pub(crate) accounting: AccountingArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SiteArgs {
+    /// The accounting, plain or gzipped; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    #[command(flatten)]
+    pub(crate) accounting: AccountingArgs,
+}
+
+/// The options of an import of accounting.
+#[derive(Debug, Args)]
+pub(crate) struct AccountingArgs {
     /// The processors of the machine, for the header [default: unknown]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
     /// The nodes of the machine, for the header [default: unknown]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) nodes: Option<u32>,
-    /// The time zone of the cluster, such as Europe/Berlin, for the header and for times that are not in seconds
-    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
-    pub(crate) time_zone: Option<TimeZone>,
-    /// The time that is the submission of a job
-    #[arg(long, value_parser = words(&SUBMIT_AT), default_value = "submit")]
-    pub(crate) submit_at: SubmitAt,
+    #[command(flatten)]
+    pub(crate) conversion: ConversionArgs,
     /// Keeps the ids of jobs, users and groups [default: anonymous numbers]
     #[arg(long)]
     pub(crate) keep_ids: bool,
@@ -80,25 +99,15 @@ pub(super) const SUBMIT_AT: [(&str, SubmitAt, &str); 2] = [
     ("eligible", SubmitAt::Eligible, "The end of dependencies, begin time and holds"),
 ];
 
-impl SlurmArgs {
-    pub(crate) fn options(&self) -> SlurmOptions {
-        SlurmOptions {
-            procs: self.procs,
-            nodes: self.nodes,
-            time_zone: self.time_zone.clone(),
-            submit_at: self.submit_at,
-            keep_ids: self.keep_ids,
-            lenient: self.lenient,
-        }
+impl AccountingArgs {
+    pub(crate) fn options(&self) -> ImportOptions {
+        let AccountingArgs { procs, nodes, keep_ids, lenient, .. } = *self;
+        ImportOptions { procs, nodes, keep_ids, lenient, ..self.conversion.options() }
     }
 }
 
 impl BatsimArgs {
-    pub(crate) fn options(&self) -> BatsimOptions {
-        BatsimOptions { procs: self.procs }
+    pub(crate) fn options(&self) -> ImportOptions {
+        ImportOptions { procs: self.procs, ..ImportOptions::default() }
     }
-}
-
-fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
-    TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
 }

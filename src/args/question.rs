@@ -17,7 +17,7 @@ use super::values::{page_name, procs, seconds};
 #[command(override_usage = "miserly wait-of [OPTIONS] <TRACE> <SIZE> <TIME>
        miserly wait-of [--queue <QUEUE>] [--memory <SIZE>] [--json] --daemon <SIZE> <TIME>")]
 pub(crate) struct WaitOfArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input
     #[arg(required_unless_present = "daemon")]
     pub(crate) trace: Option<PathBuf>,
 
@@ -77,7 +77,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 23] = [
+const SIMULATION_ONLY: [&str; 28] = [
     "trace",
     "policy",
     "samples",
@@ -101,11 +101,16 @@ const SIMULATION_ONLY: [&str; 23] = [
     "preempt_lead_time",
     "no_opportunistic",
     "interactive",
+    "time_zone",
+    "cpus_per_node",
+    "delimiter",
+    "submit_at",
+    "missing_fields",
 ];
 
 #[derive(Debug, Args)]
 pub(crate) struct ForecastArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input. Without a policy: the number of
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input. Without a policy: the number of
     /// a waiting job of the daemon
     #[arg(value_name = "TRACE|JOB")]
     pub(crate) trace: PathBuf,
@@ -143,7 +148,7 @@ pub(crate) struct ForecastArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WhatIfArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input. Without a log the question is
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input. Without a log the question is
     /// about the waiting jobs of the daemon, with one change: a job, a policy, or a user less
     pub(crate) trace: Option<PathBuf>,
 

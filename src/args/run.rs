@@ -7,6 +7,7 @@ use clap::Args;
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, MOST_SHAKE, Overrun, ProcsField};
 
+use super::read::ReadArgs;
 use super::values::{procs, seconds, words};
 
 /// The options for running a log, shared by every command that runs one.
@@ -117,6 +118,9 @@ pub(crate) struct RunArgs {
     /// The interactive load, as poisson:EVERY:LENGTH:PROCS or a file (docs/machines.md) [default: none]
     #[arg(long, value_name = "LOAD")]
     pub(crate) interactive: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
 }
 
 impl RunArgs {

@@ -12,7 +12,7 @@ use super::values::seconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
     /// The policy, such as easy or 'easy(backfill=shortest)'; miserly policies lists all
@@ -48,7 +48,7 @@ pub(crate) struct SimulateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The job logs in the Standard Workload Format, plain or gzipped [default: a generated workload]
+    /// The job logs, plain or gzipped [default: a generated workload]
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
 
@@ -92,7 +92,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
     /// The job number: field 1 of the log
@@ -117,7 +117,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MatrixArgs {
-    /// The job log in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input
     pub(crate) trace: PathBuf,
 
     /// The instant, in log time, after all its events: seconds, or 90min, 12h, 7d

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, value_parser};
 use jiff::Timestamp;
 use miserly_api::submit::length_of_time;
-use miserly_import::{SlurmOptions, SubmitAt};
+use miserly_import::{ImportOptions, SubmitAt};
 use miserly_policies::PolicySpec;
 
 use super::cluster::ClusterArgs;
@@ -71,8 +71,8 @@ pub(crate) struct SlurmLogArgs {
 }
 
 impl SlurmLogArgs {
-    pub(crate) fn options(&self) -> SlurmOptions {
-        SlurmOptions { submit_at: self.submit_at, keep_ids: self.keep_ids, ..SlurmOptions::default() }
+    pub(crate) fn options(&self) -> ImportOptions {
+        ImportOptions { submit_at: self.submit_at, keep_ids: self.keep_ids, ..ImportOptions::default() }
     }
 }
 

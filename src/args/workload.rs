@@ -8,6 +8,7 @@ use miserly_workload::ProcsField;
 use miserly_workload::o2k::Month;
 
 use super::import::ImportArgs;
+use super::read::ReadArgs;
 use super::run::PROCS_FIELDS;
 use super::values::{procs, unsigned_seconds, words};
 
@@ -25,18 +26,20 @@ pub(crate) enum WorkloadCommand {
     Check(CheckArgs),
     /// Generates a log from a model
     Generate(GenerateArgs),
-    /// Imports a log from Slurm's accounting or a Batsim workload (docs/import.md)
+    /// Converts the accounting of a batch system or a Batsim workload to a log (docs/import.md)
     Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// The job logs in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job logs, plain or gzipped; - is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
     /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
     #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// The field with the width of a job, if the log has both
     #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
     pub(crate) procs_field: ProcsField,
@@ -50,12 +53,14 @@ pub(crate) struct DescribeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The job logs in the Standard Workload Format, plain or gzipped; - is standard input
+    /// The job logs, plain or gzipped; - is standard input
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
     /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
     #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// The field with the width of a job, if the log has both
     #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
     pub(crate) procs_field: ProcsField,

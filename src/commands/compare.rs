@@ -20,7 +20,7 @@ use crate::commands::simulate::{MadeRun, RunKind};
 use crate::output::{print, print_json};
 use crate::page::forget;
 use crate::progress::Progress;
-use crate::run_options::{open, prepare, prepare_another};
+use crate::run_options::{prepare, prepare_another, prepare_generated};
 use crate::warnings::warn;
 
 /// The default set of policies.
@@ -289,7 +289,8 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
         Ok(args.report.records(log, false, &args.by, &VERDICT_GROUPS))
     };
     if args.traces.is_empty() {
-        let of_run = |run: &RunArgs| viewed(prepare(embedded()?, run, EMBEDDED_ESTIMATES.parse()?)?);
+        let of_run =
+            |run: &RunArgs| viewed(prepare_generated(embedded()?, run, EMBEDDED_ESTIMATES.parse()?)?);
         return args.run.sweep().iter().map(of_run).collect();
     }
     let mut setups = Vec::new();
@@ -298,7 +299,7 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
         for run in &args.run.sweep_of(path)? {
             let setup = match setups.get(first) {
                 Some(other) => prepare_another(other, run, Estimates::default())?,
-                None => prepare(open(path)?, run, Estimates::default())?,
+                None => prepare(path, run, Estimates::default())?,
             };
             setups.push(viewed(setup)?);
         }

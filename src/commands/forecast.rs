@@ -17,7 +17,7 @@ use crate::commands::live::forecast as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::{check_page, provenance, write_page};
 use crate::progress::Progress;
-use crate::run_options::{open, prepare};
+use crate::run_options::prepare;
 
 pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
     let Some(policy) = &args.policy else { return ask_daemon(args) };
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.report {
         check_page(path)?;
     }
-    let setup = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let setup = prepare(&args.trace, &args.run, Estimates::default())?;
     let setup = setup.with_checksum(args.report.is_some())?;
     let progress = Progress::new(setup.survey.records);
     let forecasts = forecast_log(&setup, policy, args.draws, &mut |jobs| progress.add(jobs))?;

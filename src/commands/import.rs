@@ -4,16 +4,19 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_import::{ImportedLog, Report, batsim, command, slurm};
+use miserly_import::{Format, ImportedLog, batsim, command, import};
 use miserly_report::{AtomicFile, import_json, import_text};
 
-use crate::args::{ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+use crate::args::{AccountingArgs, ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
 use crate::output::{as_json, print, refuse_the_input_itself};
-use crate::run_options::open;
+use crate::read_log::{open, warn_of_size};
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
     match &args.command {
         ImportCommand::Slurm(args) => import_slurm(args),
+        ImportCommand::Pbs(args) => import_as(Format::Pbs, &args.input, &args.accounting),
+        ImportCommand::Lsf(args) => import_as(Format::Lsf, &args.input, &args.accounting),
+        ImportCommand::Sge(args) => import_as(Format::GridEngine, &args.input, &args.accounting),
         ImportCommand::Batsim(args) => {
             args.written.refuse(&args.input)?;
             write(&batsim(&open(&args.input)?, &args.options())?, &args.written)
@@ -24,8 +27,16 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
 fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
     // Without an input, the parser requires `--command`.
     let Some(input) = &args.input else { return print(&command()) };
+    import_as(Format::Slurm, input, &args.accounting)
+}
+
+/// Imports accounting of this format. That of Slurm may be in JSON.
+fn import_as(format: Format, input: &Path, args: &AccountingArgs) -> anyhow::Result<()> {
     args.written.refuse(input)?;
-    write(&slurm(&open(input)?, &args.options())?, &args.written)
+    let trace = open(input)?;
+    let is_json = format == Format::Slurm && Format::of(&trace).is_ok_and(|found| found == Format::SlurmJson);
+    let format = if is_json { Format::SlurmJson } else { format };
+    write(&import(&trace, format, &args.options())?, &args.written)
 }
 
 /// Writes the log to its file and the report to standard output. Without a file, the log goes to
@@ -47,18 +58,6 @@ pub(super) fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()>
             written.with_context(|| format!("cannot write {}", path.display()))?;
             print(&report)
         }
-    }
-}
-
-/// Warns if the log used more at one instant than the machine has.
-fn warn_of_size(report: &Report) {
-    if let (Some(procs), Some(busiest)) = (report.procs, report.busiest)
-        && busiest > procs.get()
-    {
-        note!(
-            "warning: {}: the machine has {procs} processors, but up to {busiest} were in use at once; check --procs",
-            report.name
-        );
     }
 }
 

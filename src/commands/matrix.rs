@@ -8,10 +8,10 @@ use miserly_workload::Estimates;
 
 use crate::args::MatrixArgs;
 use crate::output::{print, print_json, width};
-use crate::run_options::{open, prepare};
+use crate::run_options::prepare;
 
 pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<()> {
-    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
+    let prepared = prepare(&args.trace, &args.run, Estimates::default())?;
     let mut simulation = prepared.simulation(&args.policy)?;
     if simulation.system().queues().iter().all(|queue| queue.ledger().matrix().is_none()) {
         bail!(

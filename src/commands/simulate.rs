@@ -17,7 +17,7 @@ use crate::commands::compare::verdict;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::page::forget;
 use crate::progress::Progress;
-use crate::run_options::{open, prepare, prepare_another};
+use crate::run_options::{prepare, prepare_another};
 use crate::warnings::warn;
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     for run in &args.run.sweep_of(&args.trace)? {
         let setup = match results.first() {
             Some(other) => prepare_another(&other.prepared, run, Estimates::default())?,
-            None => prepare(open(&args.trace)?, run, Estimates::default())?,
+            None => prepare(&args.trace, run, Estimates::default())?,
         };
         results.push(simulate(args, setup, format)?);
     }

@@ -13,7 +13,7 @@ use crate::commands::compare::policies_or_default;
 use crate::commands::live::wait_of as ask_daemon;
 use crate::output::{print, print_json};
 use crate::progress::Progress;
-use crate::run_options::{open, prepare};
+use crate::run_options::prepare;
 
 pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
     if let Some(job) = &args.daemon {
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &WaitOfArgs) -> anyhow::Result<()> {
     let (Some(trace), Some(procs), Some(time)) = (&args.trace, args.size, args.time) else {
         bail!("give a log, a size and a time, or --daemon with a size and a time");
     };
-    let setup = prepare(open(trace)?, &args.run, Estimates::default())?;
+    let setup = prepare(trace, &args.run, Estimates::default())?;
     let probe = Probe { procs, time };
     let machine = setup.procs();
     ensure!(probe.procs <= machine, "a job of {} processors: the machine has {machine}", probe.procs);

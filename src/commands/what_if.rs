@@ -19,7 +19,7 @@ use crate::args::{ChangeArgs, WhatIfArgs};
 use crate::commands::live::what_if as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::progress::Progress;
-use crate::run_options::{machine_named, open, prepare};
+use crate::run_options::{machine_named, prepare};
 
 pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     let Some(trace) = &args.trace else { return ask_daemon(args) };
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
         _ => bail!("--policy: three policies; give the one in use, and one in its place"),
     };
     let changes = args.change.words(new_policy)?;
-    let before = prepare(open(trace)?, &args.run, Estimates::default())?;
+    let before = prepare(trace, &args.run, Estimates::default())?;
     let options = args.change.options(args.run.options(Estimates::default())?, &before)?;
     let after = before.with_options(options)?;
     let job = args.change.job(&after)?;

@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use miserly_core::Procs;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
 use miserly_workload::check::{Anomaly, Severity};
 use miserly_workload::generate::{GeneratedLog, Model, ModelOptions, find_model};
 use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
 use serde_json::Value;
 
-use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
+use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, WorkloadArgs, WorkloadCommand};
 use crate::commands::import;
 use crate::output::{print, print_json};
-use crate::run_options::open;
+use crate::read_log::read_to_count;
 
 pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
@@ -27,7 +28,8 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
-    let logs = of_each(&args.traces, |trace| describe(trace, args.procs, args.procs_field))?;
+    let logs =
+        of_each(&args.traces, &args.read, args.procs, |trace| describe(trace, args.procs, args.procs_field))?;
     if args.json {
         return print_documents(&logs, |log| describe_json(log, &args.estimate));
     }
@@ -35,7 +37,13 @@ fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
 }
 
 fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let reports = of_each(&args.traces, |trace| check(trace, args.procs, args.procs_field))?;
+    let checked = |trace: &Trace| {
+        if trace.is_converted() {
+            note!("{}: the lines are those of the converted log (miserly workload import)", trace.name());
+        }
+        check(trace, args.procs, args.procs_field)
+    };
+    let reports = of_each(&args.traces, &args.read, args.procs, checked)?;
     if args.json {
         print_documents(&reports, check_json)?;
     } else {
@@ -54,9 +62,11 @@ fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 /// Returns the result of `make` for each log.
 fn of_each<T>(
     paths: &[PathBuf],
+    args: &ReadArgs,
+    procs: Option<Procs>,
     make: impl Fn(&Trace) -> Result<T, TraceError>,
-) -> Result<Vec<T>, TraceError> {
-    paths.iter().map(|path| make(&open(path)?)).collect()
+) -> anyhow::Result<Vec<T>> {
+    paths.iter().map(|path| Ok(make(&read_to_count(path, args, procs)?)?)).collect()
 }
 
 /// Prints one document as it is, several as a list.

@@ -11,10 +11,13 @@ fn lab() -> Lab {
     let (lab, good) = (Lab::with_log(&small_log()), line((1, 0, 10, 1, 10)));
     lab.write("empty.swf", "");
     lab.write("header.swf", "; MaxProcs: 10\n; Note: nothing\n");
+    lab.write("page.html", "<html>\n");
+    lab.write("fixed.txt", "JobID    JobName     Submit     Start\n-------- ------- ---------- ---------\n");
     lab.write("columns.txt", "JobIDRaw|Start|End|AllocCPUS|State\n");
     lab.write("nosize.swf", &good);
     lab.write("f17.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "", 1)));
-    lab.write("f19.swf", format!("; MaxProcs: 10\n{good}{}", good.replacen("-1 ", "-1 -1 ", 1)));
+    lab.write("f4.swf", "; MaxProcs: 10\n1 0 0 30\n");
+    lab.write("fraction.swf", good.replacen(" 10 ", " 10.5 ", 1));
     lab.write("letters.swf", good.replace(" 10 ", " 1O "));
     lab.write("huge.swf", good.replacen('0', "1000000000000000000", 1));
     let packed =
@@ -125,18 +128,23 @@ fn binary_files() {
 #[test]
 fn malformed_lines() {
     let lenient = "--lenient skips and counts such lines";
-    check("simulate f17.swf -p easy", &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"));
-    check("simulate f19.swf -p easy", &format!("f19.swf:3: 19 fields where the format has 18; {lenient}"));
-    check("explain f19.swf 7 -p easy", &format!("f19.swf:3: 19 fields where the format has 18; {lenient}"));
-    check("compare log.swf f17.swf", &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"));
+    let few = format!(
+        "f17.swf:3: 17 fields where the format has 18; --missing-fields takes the missing ones as unknown; {lenient}"
+    );
+    check("simulate f17.swf -p easy", &few);
+    check("explain f17.swf 7 -p easy", &few);
+    check("compare log.swf f17.swf", &few);
+    check(
+        "simulate f4.swf -p easy --missing-fields",
+        &format!("f4.swf:2: 4 fields where the format has 18; {lenient}"),
+    );
+    let fraction = "field 4 (runtime) is \"10.5\", which is not a whole number";
+    check("simulate fraction.swf -p easy", &format!("fraction.swf:1: {fraction}; {lenient}"));
     let letters = "field 4 (runtime) is \"1O\", which is not a whole number";
     check("simulate letters.swf -p easy", &format!("letters.swf:1: {letters}; {lenient}"));
     let huge = "field 2 (submit) is 1000000000000000000, which is out of range";
     check("simulate huge.swf -p easy --procs 10", &format!("huge.swf:1: {huge}; {lenient}"));
-    check(
-        "simulate f17.swf -p easy --jobs out.csv",
-        &format!("f17.swf:3: 17 fields where the format has 18; {lenient}"),
-    );
+    check("simulate f17.swf -p easy --jobs out.csv", &few);
 }
 
 #[test]
@@ -162,21 +170,34 @@ fn machines_that_there_are_not() {
 
 #[test]
 fn other_formats_are_rejected() {
-    let command = "`miserly workload import slurm --command` prints";
+    let command = "`miserly workload import slurm --command` prints the command of sacct";
+    let form = |text: &str, file: &str| {
+        format!(
+            "{file}: not a format of logs that is known: a line is \"{text}\"; known are the Standard Workload Format, \
+             the output of sacct -P and sacct --json, accounting of PBS, LSF and Grid Engine, and Batsim workloads \
+             (docs/import.md)"
+        )
+    };
+    check("compare page.html", &form("<html>", "page.html"));
+    check("workload describe page.html", &form("<html>", "page.html"));
+    let columns = format!("columns.txt:1: missing columns: Submit; {command}");
+    check("compare columns.txt", &columns);
+    check("workload check columns.txt", &columns);
+    let fixed = "fixed.txt:1: columns of fixed width, as sacct prints them without -P, which cuts values; print it with -P";
+    check("explain fixed.txt 7 -p easy", fixed);
+    check("workload import slurm fixed.txt", fixed);
     check(
         "workload import slurm log.swf",
-        "log.swf:1: no header line with JobIDRaw; without one, 18 columns are expected, as printed by \
+        "log.swf:1: no header line with names of columns; without one, 18 columns with | are expected, as printed by \
          `miserly workload import slurm --command`, but there are 1",
     );
+    check("workload import slurm columns.txt", &columns);
     check(
-        "workload import slurm columns.txt",
-        &format!("columns.txt:1: no column Submit; {command} the required command"),
+        "workload import pbs log.swf",
+        "log.swf:1: record is \"; MaxProcs: 10\"; expected: MM/DD/YYYY HH:MM:SS;type;id;fields; --lenient skips and counts such lines",
     );
     check("workload import slurm empty.swf", "empty.swf: holds no jobs");
-    check(
-        "workload import slurm zeros.swf",
-        "zeros.swf:1: line too long; the input is not the output of sacct",
-    );
+    check("workload import slurm zeros.swf", "zeros.swf:1: line too long; the input is not accounting");
     let json = "expected value at line 1 column 1; a Batsim workload is one JSON object with nb_res, jobs and profiles";
     check("workload import batsim log.swf", &format!("log.swf: {json}"));
     let gone = "cannot read missing.txt: No such file or directory (os error 2)";

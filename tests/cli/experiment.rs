@@ -296,13 +296,14 @@ fn runs_that_are_there_are_kept_and_a_new_policy_is_all_that_is_run() {
 
 #[test]
 fn the_number_of_threads_does_not_show() {
-    let lab = Lab::new();
-    lab.write("small.toml", SMALL);
-    for threads in ["1", "2", "5"] {
-        let mut command = lab.command(&format!("experiment run small.toml -o out{threads}"));
+    let [one, two, five] = ["1", "2", "5"].map(|threads| {
+        // The provenance has the folder of the results.
+        let lab = Lab::new();
+        lab.write("small.toml", SMALL);
+        let mut command = lab.command("experiment run small.toml -o out");
         assert!(command.env("RAYON_NUM_THREADS", threads).status().expect("a program that starts").success());
-    }
-    let [one, two, five] = ["out1", "out2", "out5"].map(|name| tree(&lab.path(name)));
+        tree(&lab.path("out"))
+    });
     same(&one, &two);
     same(&one, &five);
 }
@@ -327,19 +328,20 @@ fn long() -> String {
 
 #[test]
 fn a_killed_experiment_goes_on_to_the_same_bytes() {
-    let lab = Lab::new();
+    let [lab, other] = [Lab::new(), Lab::new()];
     lab.write("small.toml", long());
-    lab.run("experiment run small.toml -o whole");
-    let mut child =
-        lab.command("experiment run small.toml -o killed").spawn().expect("a program that starts");
-    let done = wait_for_runs(&lab.path("killed/runs"), 3);
+    other.write("small.toml", long());
+    other.run("experiment run small.toml -o out");
+    let mut child = lab.command("experiment run small.toml -o out").spawn().expect("a program that starts");
+    let done = wait_for_runs(&lab.path("out/runs"), 3);
     child.kill().expect("a kill");
     child.wait().expect("an end");
-    let resumed = lab.run("experiment run small.toml -o killed");
+    let resumed = lab.run("experiment run small.toml -o out");
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     assert!(resumed.stderr.contains("found and kept"), "{done} runs were there: {}", resumed.stderr);
-    let (killed, whole) = (tree(&lab.path("killed")), tree(&lab.path("whole")));
-    same(&killed, &whole);
+    same(&tree(&lab.path("out")), &tree(&other.path("out")));
+    let page = lab.read("out/report.html");
+    assert!(page.contains("miserly experiment run small.toml -o out"), "the provenance has the folder");
 }
 
 #[test]

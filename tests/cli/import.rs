@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Lab, gzipped, of_project, parsed};
+use crate::support::{Lab, gzipped, of_project, parsed, without_timing};
 
 /// A folder with accounting and a workload.
 fn lab() -> Lab {
@@ -80,4 +80,119 @@ fn a_machine_that_is_too_small_for_its_accounting_is_warned_of() {
     assert_eq!(run.code, Some(0));
     let start = "warning: november.sacct: the machine has 1 processors, but up to ";
     assert!(run.stderr.starts_with(start) && run.stderr.ends_with("; check --procs\n"), "{}", run.stderr);
+}
+
+/// Every command that reads a log recognises accounting, plain, gzipped or from a pipe.
+#[test]
+fn accounting_is_read_wherever_a_log_is() {
+    let lab = lab();
+    let text = fs::read(lab.path("november.sacct")).expect("a file");
+    lab.write("november.gz", gzipped(&text));
+    lab.stdout("workload import slurm november.sacct --keep-ids --procs 64 -o november.swf");
+    let options = "-p easy --procs 64 --json";
+    let of_log = without_timing(&lab.stdout(&format!("simulate november.swf {options}")));
+    for name in ["november.sacct", "november.gz", "-"] {
+        let mut command = lab.command(&format!("simulate {name} {options}"));
+        let input = fs::File::open(lab.path("november.sacct")).expect("a file");
+        let output = command.stdin(input).output().expect("a program that starts");
+        let found = without_timing(&String::from_utf8_lossy(&output.stdout));
+        assert_eq!((&found["jobs"], &found["metrics"]), (&of_log["jobs"], &of_log["metrics"]), "{name}");
+    }
+    let told = "november.sacct: Slurm accounting\n6 jobs written of 6 read";
+    for command in [
+        "simulate november.sacct -p easy --procs 64",
+        "compare november.sacct -p easy --procs 64",
+        "what-if november.sacct -p easy --procs 64 --new-procs 65 --copies 0",
+        "wait-of november.sacct 1 1h -p easy --procs 64 --samples 1",
+        "forecast november.sacct -p easy --procs 64 --draws 1",
+        "workload describe november.sacct --procs 64",
+        "workload check november.sacct --procs 64",
+    ] {
+        let run = lab.run(command);
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+        assert!(
+            run.stderr.starts_with(told) && run.stderr.contains("never_started: 1"),
+            "{command}: {}",
+            run.stderr
+        );
+    }
+    lab.write("t.toml", "title = \"t\"\n[[trace]]\nname = \"a\"\nfile = \"november.sacct\"\noptions = { procs = 64 }\n[policies]\ne = \"easy\"\n[[runs]]\nname = \"r\"\npolicies = [\"e\"]\n");
+    let run = lab.run("experiment run t.toml");
+    assert!(run.code == Some(0) && run.stderr.contains("6 jobs written of 6 read"), "{}", run.stderr);
+}
+
+/// A command that counts malformed lines of a log counts those of accounting too, and others name the option that does.
+#[test]
+fn malformed_lines_of_accounting() {
+    let lab = Lab::new();
+    lab.write(
+        "a.sacct",
+        "JobID|Submit|Start|End|AllocCPUS|State\n7|0|10|60|1|COMPLETED\n8|0|x|60|1|COMPLETED\n",
+    );
+    let refused = "error: a.sacct:3: Start is \"x\"; expected: time; --lenient skips and counts such lines\n";
+    assert_eq!(lab.run("simulate a.sacct -p easy --procs 4").stderr, refused);
+    for command in ["workload check", "workload describe", "simulate -p easy --lenient"] {
+        let run = lab.run(&format!("{command} --procs 4 a.sacct"));
+        assert!(
+            run.code == Some(0) && run.stderr.contains("malformed: 1 - a line that is not"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn a_small_machine_and_a_zone_are_told_wherever_a_log_is_read() {
+    let lab = Lab::new();
+    lab.write("a.txt", "JobID,Submit,Start,End,NNodes,State\n7,2024-03-01T12:00:00,2024-03-01T12:00:10,2024-03-01T13:00:00,2,COMPLETED\n");
+    let run = lab.run("simulate a.txt -p easy --procs 64");
+    assert!(run.code == Some(2) && run.stderr.contains("or NNodes with --cpus-per-node"), "{}", run.stderr);
+    let run =
+        lab.run("simulate a.txt -p easy --procs 64 --cpus-per-node 48 --time-zone Europe/Berlin --json");
+    assert!(
+        run.stderr.contains("warning: a.txt: the machine has 64 processors, but up to 96 were in use"),
+        "{}",
+        run.stderr
+    );
+    let run = lab.run("explain a.txt 7 -p easy --procs 96 --cpus-per-node 48 --time-zone Europe/Berlin");
+    assert!(
+        run.stdout.contains("2024-03-01 12:00") && !run.stderr.contains("local_time"),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
+}
+
+/// A requeued job, and a number that was given again.
+#[test]
+fn each_job_with_a_number_is_explained() {
+    let lab = Lab::new();
+    let rows = "7|0|10|60|1|NODE_FAIL|ann\n7|60|100|160|1|COMPLETED|ann\n8|70|300|360|1|COMPLETED|bob\n";
+    lab.write("a.sacct", format!("JobID|Submit|Start|End|AllocCPUS|State|User\n{rows}"));
+    let text = lab.run("explain a.sacct 7 -p easy --procs 4 --seconds").stdout;
+    assert!(text.starts_with("number 7, submission 1 of 2:\njob 7: 1 processor"), "{text}");
+    assert!(text.contains("number 7, submission 2 of 2:") && text.contains("120  ended"), "{text}");
+    let both = parsed(&lab.run("explain a.sacct 7 -p easy --procs 4 --json").stdout);
+    assert_eq!((&both[0]["submit"], &both[1]["submit"]), (&0.0.into(), &60.0.into()));
+    assert_eq!((&both[0]["end"], &both[1]["end"]), (&50.0.into(), &120.0.into()));
+    assert!(lab.run("explain a.sacct 8 -p easy --procs 4").stdout.starts_with("job 8:"));
+}
+
+#[test]
+fn accounting_of_other_systems() {
+    let lab = Lab::new();
+    let record = |id: u32, start: u32| {
+        format!(
+            "03/01/2013 00:00:00;E;{id}.bw;ctime=1362096000 start={start} end={} Resource_List.ncpus=4\n",
+            start + 60
+        )
+    };
+    let log = record(1, 1_362_096_000) + "03/01/2013 00:00:00;Q;2.bw;queue=q\n" + &record(2, 1_362_096_060);
+    lab.write("20130301", &log);
+    let run = lab.run("simulate 20130301 -p easy --procs 4 --json");
+    assert_eq!(parsed(&run.stdout)["metrics"]["wait"]["max"], 60.0, "{}", run.stderr);
+    assert!(run.stderr.starts_with("20130301: PBS accounting\n2 jobs written of 3 read"), "{}", run.stderr);
+    let report = lab.stdout("workload import pbs 20130301 -o p.swf");
+    assert!(report.contains("event: 1 - a record of another event"), "{report}");
+    assert!(lab.read("p.swf").contains("\n1 0 0 60 4 -1 -1 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n2 0 60 60 4 "));
 }

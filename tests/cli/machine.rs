@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Lab, small_log, without_timing};
+use crate::support::{Lab, log, small_log, without_timing};
 
 /// A folder with a log, and a machine of one host as wide as the log says.
 fn lab() -> Lab {
@@ -119,4 +119,103 @@ fn an_experiment_says_what_is_wrong_with_its_machines() {
     );
     lab.write("bad.toml", "[[host]]\nname = \"a\"\n");
     refused("", "machines = [\"bad.toml\"]", "m.toml:6: bad.toml:1: missing field `cpus`");
+}
+
+/// Returns the rows of `out.csv` as values by position.
+fn rows(lab: &Lab) -> Vec<Vec<String>> {
+    let text = lab.read("out.csv");
+    text.lines().skip(1).map(|row| row.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// A public report: backfilling that gave whole hosts twice. 19 jobs on eight hosts of 16 processors.
+#[test]
+fn no_whole_host_is_given_twice() {
+    const JOBS: [(i64, i64, i64); 19] = [
+        (199, 64, 333),
+        (344, 32, 574),
+        (132, 64, 220),
+        (132, 64, 220),
+        (344, 32, 574),
+        (338, 121, 564),
+        (92, 16, 154),
+        (132, 64, 220),
+        (344, 32, 574),
+        (415, 64, 692),
+        (338, 121, 564),
+        (337, 121, 563),
+        (132, 64, 220),
+        (337, 121, 563),
+        (132, 64, 220),
+        (92, 16, 154),
+        (199, 64, 333),
+        (338, 121, 564),
+        (92, 16, 154),
+    ];
+    let jobs = JOBS.into_iter().zip(0..);
+    let jobs: Vec<_> =
+        jobs.map(|((runtime, procs, limit), at)| (at + 1, at, runtime, procs, limit)).collect();
+    let lab = Lab::with_log(&log(&jobs));
+    lab.write(
+        "m.toml",
+        "span = \"any\"\nsharing = \"whole\"\n[[host]]\nname = \"n\"\ncount = 8\ncpus = 16\n",
+    );
+    for policy in ["easy", "conservative", "fcfs", "easy(backfill=shortest)", "slurm"] {
+        lab.stdout(&format!("simulate log.swf --machine m.toml -p {policy} --jobs out.csv"));
+        let runs: Vec<(f64, f64, Vec<u32>)> =
+            rows(&lab).iter().map(|row| (seconds(&row[8]), seconds(&row[10]), hosts(&row[14]))).collect();
+        assert_eq!(runs.len(), 19, "{policy}");
+        for (place, (start, end, held)) in runs.iter().enumerate() {
+            let others = runs[place + 1..].iter().filter(|(begin, over, _)| begin < end && start < over);
+            for (.., others) in others {
+                assert!(held.iter().all(|host| !others.contains(host)), "{policy}: {held:?} and {others:?}");
+            }
+        }
+    }
+}
+
+fn seconds(text: &str) -> f64 {
+    text.parse().expect("a number of seconds")
+}
+
+/// Returns the hosts of 16 processors in a set of processors such as `0-15 80-127`.
+fn hosts(set: &str) -> Vec<u32> {
+    let bound = |text: &str| text.parse::<u32>().expect("a processor") / 16;
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        bound(first)..=bound(last)
+    };
+    set.split(' ').flat_map(range).collect()
+}
+
+/// A public report: 17 jobs of 20 s on four processors start in seven waves under EASY, and in eight in their order.
+#[test]
+fn waves_of_equal_jobs() {
+    const JOBS: [(i64, i64); 17] = [
+        (4, 80),
+        (3, 80),
+        (3, 80),
+        (2, 80),
+        (2, 80),
+        (2, 80),
+        (2, 80),
+        (1, 70),
+        (1, 65),
+        (1, 60),
+        (1, 55),
+        (1, 50),
+        (1, 45),
+        (1, 40),
+        (1, 35),
+        (1, 30),
+        (1, 25),
+    ];
+    let jobs: Vec<_> =
+        JOBS.into_iter().zip(1..).map(|((procs, limit), job)| (job, 0, 20, procs, limit)).collect();
+    let lab = Lab::with_log(&log(&jobs));
+    for (policy, waves) in [("easy", 7), ("fcfs", 8)] {
+        lab.stdout(&format!("simulate log.swf --procs 4 -p {policy} --jobs out.csv"));
+        let starts: std::collections::BTreeSet<String> =
+            rows(&lab).iter().map(|row| row[8].clone()).collect();
+        assert_eq!(starts.len(), waves, "{policy}");
+    }
 }

@@ -192,3 +192,41 @@ fn the_last_line_needs_no_end() {
     let document = parsed(&Lab::new().fed("simulate - -p easy --json", &twice));
     assert_eq!(document["jobs"]["simulated"], 2);
 }
+
+/// Lublin's model writes twenty fields, pandas writes whole numbers with decimals, and some write five fields.
+#[test]
+fn lines_that_deviate_are_read_and_counted() {
+    let twenty = "; MaxNodes: 256\n    1     286 -1      68   8 -1 -1 -1 -1 -1 -1 -1 1 -1 -1 -1 0 -1 -1 -1\n\
+                  \x20   2     614 -1       4   2 -1 -1 -1 -1 -1 -1 -1 1 -1 -1 -1 0 -1 -1 -1\r\n";
+    let decimals = "; MaxProcs: 10\n1 0.0 -1.0 30.0 2.0 -1 -1 2.0 60.0 -1 1 1 1 -1 1 -1 -1 -1\n";
+    let counted = |text: &str, options: &str, kind: &str, lines: u64, warning: &str| {
+        let lab = Lab::with_log(text);
+        let result = lab.run(&format!("simulate log.swf -p easy --json {options}"));
+        let document = accounted(parsed(&result.stdout));
+        assert_eq!(document["jobs"][kind], lines, "{document}");
+        let warning = format!("warning: log.swf: {lines} of {lines} lines {warning}\n");
+        assert!(result.stderr.contains(&warning), "{}", result.stderr);
+        document
+    };
+    let run =
+        counted(twenty, "", "extra_fields", 2, "have more than 18 fields, and the further ones are ignored");
+    assert_eq!((&run["jobs"]["simulated"], &run["metrics"]["response"]["mean"]), (&json!(2), &json!(36.0)));
+    let run = counted(decimals, "", "decimals", 1, "have whole numbers with decimals, such as 30.0");
+    assert_eq!(run["metrics"]["response"]["mean"], 30.0);
+    let few = "have fewer than 18 fields, and the missing ones are unknown";
+    let run = counted("; MaxProcs: 4\n1 0 0 30 2\n", "--missing-fields", "missing_fields", 1, few);
+    assert_eq!(run["metrics"]["response"]["mean"], 30.0);
+    let named = Lab::with_log(&format!("; Field: 19 energy\n{twenty}"));
+    let check = named.stdout("workload check log.swf");
+    assert!(check.contains("extra_fields: 2") && check.contains("field 19 (energy)"), "{check}");
+}
+
+#[test]
+fn submissions_of_the_epoch_are_shown_as_dates() {
+    let jobs = [(1, 1_641_021_741, 10, 10, 10), (2, 1_641_021_742, 10, 10, 10)];
+    for header in ["", "; UnixStartTime: 0\n"] {
+        let lab = Lab::with_log(&format!("{header}{}", log(&jobs)));
+        let text = lab.stdout("explain log.swf 2 -p easy");
+        assert!(text.contains("2022-01-01 07:22") && !text.contains("18993d"), "{text}");
+    }
+}

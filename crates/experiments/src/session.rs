@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use miserly_import::Report;
 use miserly_report::chart::svg;
 use miserly_report::page::{Block, Page, html, markdown};
 use miserly_workload::{ProcsField, describe};
@@ -50,6 +51,11 @@ impl Session {
     fn rehearse(&self) -> Result<(), ExperimentError> {
         let without = Results::in_memory(self.index(), BTreeMap::new());
         present::page(&self.experiment, &without).map(drop)
+    }
+
+    /// Returns the reports on the logs that were converted from another format.
+    pub fn conversions(&self) -> &[Report] {
+        &self.logs.1
     }
 
     /// Returns the number of jobs to simulate in the runs that are not stored yet.

@@ -10,8 +10,20 @@ pub enum ImportError {
     /// The input cannot be opened or read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The format of the input is unknown.
+    #[error(
+        "{name}: not a format of logs that is known: a line is {first:?}; known are the Standard Workload Format, the \
+         output of sacct -P and sacct --json, accounting of PBS, LSF and Grid Engine, and Batsim workloads \
+         (docs/import.md)"
+    )]
+    UnknownFormat {
+        /// Name of the input.
+        name: String,
+        /// First line, shortened.
+        first: String,
+    },
     /// A line is too long for accounting.
-    #[error("{name}:{line}: line too long; the input is not the output of sacct")]
+    #[error("{name}:{line}: line too long; the input is not accounting")]
     TooLong {
         /// Name of the input.
         name: String,
@@ -20,8 +32,8 @@ pub enum ImportError {
     },
     /// The first line has no column names, and its width differs from that of the command.
     #[error(
-        "{name}:{line}: no header line with JobIDRaw; without one, {expected} columns are expected, as printed by \
-         `miserly workload import slurm --command`, but there are {width}"
+        "{name}:{line}: no header line with names of columns; without one, {expected} columns with | are expected, as \
+         printed by `miserly workload import slurm --command`, but there are {width}"
     )]
     NoHeader {
         /// Name of the input.
@@ -33,17 +45,27 @@ pub enum ImportError {
         /// Number of columns of the command.
         expected: usize,
     },
-    /// A required column is missing.
+    /// The columns have a fixed width, so values may be cut.
     #[error(
-        "{name}:{line}: no column {column}; `miserly workload import slurm --command` prints the required command"
+        "{name}:{line}: columns of fixed width, as sacct prints them without -P, which cuts values; print it with -P"
+    )]
+    FixedWidth {
+        /// Name of the input.
+        name: String,
+        /// Line number of the header, from 1.
+        line: u64,
+    },
+    /// Required columns are missing.
+    #[error(
+        "{name}:{line}: missing columns: {missing}; `miserly workload import slurm --command` prints the command of sacct"
     )]
     NoColumn {
         /// Name of the input.
         name: String,
         /// Line number of the header, from 1.
         line: u64,
-        /// Column, or the columns of which one is required.
-        column: &'static str,
+        /// Each missing column, with its alternatives.
+        missing: String,
     },
     /// A line is not a valid job.
     #[error("{name}:{line}: {error}; --lenient skips and counts such lines")]
@@ -66,15 +88,17 @@ pub enum ImportError {
         /// Line number, from 1.
         line: u64,
     },
-    /// The text is not a Batsim workload.
-    #[error("{name}: {error}; a Batsim workload is one JSON object with nb_res, jobs and profiles")]
+    /// The text is not the JSON of its format.
+    #[error("{name}: {error}; {format}")]
     Json {
         /// Name of the input.
         name: String,
         /// Cause with line and column.
         error: serde_json::Error,
+        /// Description of the format.
+        format: &'static str,
     },
-    /// A job of a Batsim workload is invalid.
+    /// A job in JSON is invalid.
     #[error("{name}: job {job}: {error}")]
     Job {
         /// Name of the input.
@@ -117,12 +141,19 @@ pub enum FieldError {
     /// A value is invalid.
     Value {
         /// Field.
-        field: &'static str,
+        field: String,
         /// Value.
         value: String,
         /// Expected kind of value.
         expected: &'static str,
     },
+}
+
+impl FieldError {
+    /// Returns the error at a line of an input.
+    pub(crate) fn at(self, name: &str, line: u64) -> ImportError {
+        ImportError::Line { name: name.to_owned(), line, error: self }
+    }
 }
 
 impl fmt::Display for FieldError {
@@ -131,7 +162,7 @@ impl fmt::Display for FieldError {
             FieldError::Width { found, expected } => {
                 write!(
                     f,
-                    "{found} columns where {expected} are expected (a | in a value? sacct need not print JobName)"
+                    "{found} columns where {expected} are expected (a separator in a value? JobName need not be there)"
                 )
             }
             FieldError::Value { field, value, expected } => {

@@ -1,26 +1,41 @@
-//! Conversion of foreign job logs to the Standard Workload Format: Slurm accounting and Batsim
+//! Conversion of foreign job logs to the Standard Workload Format: the accounting of batch systems, and Batsim
 //! workloads.
 //!
-//! Each importer returns a log and a report. The report lists the jobs left out and the properties
-//! that the format cannot represent. `docs/import.md` documents the mapping with reasons.
+//! [`Format::of`] recognises the format of a log, and [`import`] returns a log and a report. The report lists the jobs
+//! left out and the properties that the format cannot represent. `docs/import.md` documents the mapping with
+//! reasons.
 //!
 //! ```
-//! use miserly_import::{SlurmOptions, slurm};
+//! use miserly_import::{Format, ImportOptions, import};
 //! use miserly_workload::Trace;
 //! use miserly_workload::swf::Field;
 //!
 //! let accounting = "JobIDRaw|Submit|Start|End|AllocCPUS|State\n\
 //!                   77|1709280000|1709280060|1709280360|4|COMPLETED\n\
 //!                   78|1709280030|Unknown|Unknown|4|PENDING\n";
-//! let log = slurm(&Trace::memory("march", accounting.into()), &SlurmOptions::default())?;
+//! let trace = Trace::memory("march", accounting.into());
+//! assert_eq!(Format::of(&trace)?, Format::Slurm);
+//! let log = import(&trace, Format::Slurm, &ImportOptions::default())?;
 //! assert_eq!((log.report.read, log.report.written), (2, 1));
 //! assert_eq!(log.records[0].get(Field::Runtime), 300);
 //! # Ok::<(), miserly_import::ImportError>(())
 //! ```
 
-mod slurm;
+mod format;
 
-mod batsim;
+mod options;
+
+mod formats;
+
+mod row;
+
+mod accounting;
+
+mod job;
+
+mod state;
+
+mod values;
 
 mod log;
 
@@ -30,10 +45,14 @@ mod remark;
 
 mod error;
 
-pub use batsim::{BatsimOptions, batsim};
+#[cfg(test)]
+mod tests;
+
 pub use jiff::tz::TimeZone;
 
 pub use error::{FieldError, ImportError};
+pub use format::{Conversion, Format};
+pub use formats::{batsim, columns, command, converted, import, slurm};
 pub use log::{ImportedLog, Report};
+pub use options::{ImportOptions, SubmitAt};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
-pub use slurm::{SlurmOptions, SubmitAt, columns, command, slurm};

@@ -24,7 +24,7 @@ pub struct ImportedLog {
 pub struct Report {
     /// Name of the input.
     pub name: String,
-    /// Format of the input: `Slurm accounting` or `Batsim workload`.
+    /// Format of the input, such as `Slurm accounting`.
     pub format: &'static str,
     /// Lines or jobs in the input, without header lines.
     pub read: u64,
@@ -65,6 +65,8 @@ pub(crate) struct LogHeader<'a> {
     pub(crate) procs: Option<Procs>,
     pub(crate) queues: Option<&'a NumberMap>,
     pub(crate) partitions: Option<&'a NumberMap>,
+    /// Original ids of the jobs, if these are not their numbers.
+    pub(crate) jobs: Vec<String>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -85,16 +87,17 @@ impl LogHeader<'_> {
             self.procs.map(|procs| format!("; MaxProcs: {procs}")),
         ];
         comments.extend(optional.into_iter().flatten());
-        comments.extend(named("Queue", self.queues));
-        comments.extend(named("Partition", self.partitions));
+        let names = |map: Option<&NumberMap>| map.map_or(vec![], |map| map.names().to_vec());
+        comments.extend(named("Queue", &names(self.queues)));
+        comments.extend(named("Partition", &names(self.partitions)));
+        comments.extend((1..).zip(&self.jobs).map(|(number, id): (u64, _)| format!("; Job: {number} {id}")));
         comments.extend(self.notes.iter().map(|note| format!("; Note: {note}")));
         comments
     }
 }
 
 /// Returns the number of names and a line for each.
-fn named(kind: &str, number_map: Option<&NumberMap>) -> Vec<String> {
-    let names = number_map.map_or(&[][..], NumberMap::names);
+fn named(kind: &str, names: &[String]) -> Vec<String> {
     let total = (!names.is_empty()).then(|| format!("; Max{kind}s: {}", names.len()));
     let each = (1..).zip(names).map(|(number, name): (u64, _)| format!("; {kind}: {number} {name}"));
     total.into_iter().chain(each).collect()

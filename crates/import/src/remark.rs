@@ -24,8 +24,14 @@ described_enum! {
             "a line that is not a valid job",
         Step "step" LeftOut
             "a step of a job, not a job; sacct -X does not print them",
+        Event "event" LeftOut
+            "a record of another event than the end of a job",
+        WholeArray "whole_array" LeftOut
+            "an array as a whole; its tasks are jobs",
         Unfinished "unfinished" LeftOut
             "pending, running or suspended when the accounting was read",
+        Runaway "runaway" LeftOut
+            "recorded as running without an end, more than a day past its limit (without one: after 30 days)",
         Elsewhere "elsewhere" LeftOut
             "revoked: another cluster of the federation ran it",
         NoSubmitTime "no_submit_time" LeftOut
@@ -36,14 +42,22 @@ described_enum! {
             "its profile computes or communicates, so its runtime depends on the platform; only delays have a fixed runtime",
         NeverStarted "never_started" Changed
             "ended before it started: written without a runtime, with the wait until its end; a simulation leaves it out",
+        CancelledTask "cancelled_task" Changed
+            "a task of an array that was cancelled before it ran; each is a job without a runtime",
         RunAgain "run_again" Changed
             "a further run of the same job, requeued or resized; each run is a job, submitted when Slurm put it back",
+        Recycled "recycled" Changed
+            "the number of an earlier job of another user, or submitted more than a day after it ended: another job",
         Delayed "delayed" Changed
             "not eligible at its submission (dependency, begin time, hold, array limit); see --submit-at",
         NeverEligible "never_eligible" Changed
             "the time at which it became eligible is unknown; its submission replaces it",
         StartedEarly "started_early" Changed
             "started before it was submitted; the wait is unknown",
+        StartedIneligible "started_ineligible" Changed
+            "started before it was eligible",
+        EndsEarly "ends_early" Changed
+            "ended before it started; the runtime is the elapsed time, or 0 without one",
         Suspended "suspended" Changed
             "was suspended; the runtime is without that time",
         NoTimeLimit "no_time_limit" Changed
@@ -61,16 +75,16 @@ described_enum! {
         RepeatedHour "repeated_hour" Changed
             "a local time in an hour that the clock shows twice; the first is used; run sacct with SLURM_TIME_FORMAT=%s",
         Rounded "rounded" Changed
-            "times with fractions of seconds, rounded half up",
+            "a time with a fraction of a second, rounded half up; the format has whole seconds",
         Renumbered "renumbered" Changed
-            "ids that are not distinct numbers; the jobs are numbered from 1 in the order of submission",
+            "ids that are not distinct numbers: numbered from 1 in the order of submission; the header has the ids",
     }
 }
 
 /// The frequency of a kind with examples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemarkCount {
-    /// Number of jobs.
+    /// Number of jobs; of [`Remark::Rounded`], of times.
     pub count: u64,
     /// First jobs, each as `line 7` with details.
     pub examples: Vec<String>,
@@ -83,8 +97,13 @@ pub struct Remarks(BTreeMap<Remark, RemarkCount>);
 impl Remarks {
     /// Adds a job. `example` is called only for the first ones of a kind.
     pub(crate) fn add(&mut self, remark: Remark, example: impl FnOnce() -> String) {
+        self.add_all(remark, 1, example);
+    }
+
+    /// Adds some jobs at one place.
+    pub(crate) fn add_all(&mut self, remark: Remark, jobs: u64, example: impl FnOnce() -> String) {
         let tally = self.0.entry(remark).or_default();
-        tally.count += 1;
+        tally.count += jobs;
         if tally.examples.len() < EXAMPLES {
             tally.examples.push(example());
         }

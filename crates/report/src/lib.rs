@@ -31,4 +31,6 @@ pub use run::{
     compare_tables, forecast_page, forecast_table, group_blocks, needs_whole_runtimes, nothing_measured,
     simulate_table, summary_blocks, wait_of_table, what_if_table,
 };
-pub use workload::{check_json, check_text, describe_json, describe_text, import_json, import_text};
+pub use workload::{
+    check_json, check_text, describe_json, describe_text, import_json, import_summary, import_text,
+};

@@ -324,9 +324,9 @@ impl RunSetup {
 
     /// Returns the dates of the run.
     ///
-    /// Returns `None` if the header has no start, or if the options change the submit times.
+    /// Returns `None` if the log has no dates, or if the options change the submit times.
     pub fn dates(&self) -> Option<LogDates> {
-        (!self.options.jobs.moves_submissions()).then(|| LogDates::from_header(&self.survey.header)).flatten()
+        (!self.options.jobs.moves_submissions()).then(|| LogDates::of(&self.survey)).flatten()
     }
 
     /// Returns the file name of the log, without folders.

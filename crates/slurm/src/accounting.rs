@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use jiff::Timestamp;
 use miserly_core::{Request, Resources, Span, Time};
 use miserly_forecast::Forecaster;
-use miserly_import::{ImportedLog, SlurmOptions, columns, slurm};
+use miserly_import::{ImportOptions, ImportedLog, columns, slurm};
 use miserly_workload::Trace;
 use miserly_workload::swf::Field;
 
@@ -19,7 +19,7 @@ pub fn log(
     cluster: &Slurm,
     since: Timestamp,
     until: Option<Timestamp>,
-    options: &SlurmOptions,
+    options: &ImportOptions,
 ) -> Result<ImportedLog, SlurmError> {
     let answer = ask(cluster, since, until, &columns(), "|")?;
     Ok(slurm(&Trace::memory("sacct", answer.into_bytes()), options)?)

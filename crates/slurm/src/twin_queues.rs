@@ -187,7 +187,7 @@ fn limits<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> QualityLimit
 #[cfg(test)]
 mod tests {
     use miserly_core::{Host, Resources, Spread};
-    use miserly_import::{SlurmOptions, slurm};
+    use miserly_import::{ImportOptions, slurm};
     use miserly_workload::Trace;
 
     use super::*;
@@ -198,7 +198,7 @@ mod tests {
             7|100|100|100|160|COMPLETED|1|1|batch|1\n8|101|101|101|160|COMPLETED|1|1|long|1\n\
             9|102|102|102|160|COMPLETED|1|1|batch|2\n";
         let trace = Trace::memory("sacct", lines.as_bytes().to_vec());
-        let mut log = slurm(&trace, &SlurmOptions::default()).unwrap();
+        let mut log = slurm(&trace, &ImportOptions::default()).unwrap();
         let qualities = parse_qualities("normal|1|0\nurgent|2|50\n");
         let nodes = |nodes: &[&str]| Partition {
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),

@@ -1,10 +1,17 @@
 //! Dates: from the seconds of a log to the calendar at its machine.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 
 use crate::local_time::{named_zone, offset_at};
 use crate::swf::Header;
+use crate::trace::Survey;
+
+/// First submissions that can only be seconds of the Unix epoch: from 1990 to 2100. As seconds of a log they would be
+/// twenty years after its start.
+const EPOCH_SUBMISSIONS: Range<i64> = 631_152_000..4_102_444_800;
 
 /// A conversion from the seconds of a log to dates at its machine.
 ///
@@ -33,8 +40,25 @@ impl LogDates {
     /// Returns `None` without `UnixStartTime`. 0 is the value of generated logs, which have no dates.
     pub fn from_header(header: &Header) -> Option<LogDates> {
         let start = header.unix_start().filter(|&start| start > 0)?;
+        Some(LogDates::starting(start, header))
+    }
+
+    /// Returns the conversion for a log: by its header, or if that has no start, for submissions that are seconds of the Unix
+    /// epoch themselves.
+    ///
+    /// Returns `None` without dates, as in a generated log.
+    pub fn of(survey: &Survey) -> Option<LogDates> {
+        let header = &survey.header;
+        LogDates::from_header(header).or_else(|| {
+            let is_epoch = survey.first_submit.is_some_and(|first| EPOCH_SUBMISSIONS.contains(&first));
+            let has_start = header.unix_start().is_some_and(|start| start != 0);
+            (is_epoch && !has_start).then(|| LogDates::starting(0, header))
+        })
+    }
+
+    fn starting(start: i64, header: &Header) -> LogDates {
         let (name, zone) = named_zone(header).or_else(|| fixed_zone(header)).unwrap_or_else(utc);
-        Some(LogDates { start, zone, name })
+        LogDates { start, zone, name }
     }
 
     /// Returns the start of the log, seconds since 1970.
@@ -85,10 +109,14 @@ fn utc() -> (String, TimeZone) {
 mod tests {
     use super::*;
 
-    fn dates(comments: &str) -> Option<LogDates> {
+    fn dates_header(comments: &str) -> Header {
         let mut header = Header::default();
         comments.lines().for_each(|comment| header.push(comment));
-        LogDates::from_header(&header)
+        header
+    }
+
+    fn dates(comments: &str) -> Option<LogDates> {
+        LogDates::from_header(&dates_header(comments))
     }
 
     #[track_caller]
@@ -119,6 +147,20 @@ mod tests {
         assert_eq!(stockholm.minute(end_of_summer).as_deref(), Some("1996-10-27 02:00"));
         assert_eq!(stockholm.local(end_of_summer - 1), Some(846_378_000 - 1 + 7200));
         assert_eq!(stockholm.local(end_of_summer), Some(846_378_000 + 3600));
+    }
+
+    #[test]
+    fn submissions_of_the_epoch_are_dates() {
+        let first = |comments: &str, first_submit| {
+            let header = dates_header(comments);
+            let survey = Survey { header, first_submit: Some(first_submit), ..Survey::default() };
+            LogDates::of(&survey).and_then(|dates| dates.minute(first_submit))
+        };
+        let noon = Some("1996-09-23 12:00".to_owned());
+        assert_eq!(first("; UnixStartTime: 0", 843_480_031), noon);
+        assert_eq!(first("; MaxProcs: 4", 843_480_031), noon);
+        assert_eq!(first("; UnixStartTime: 843480031", 0), noon);
+        assert_eq!(first("; UnixStartTime: 0", 86_400), None);
     }
 
     #[test]

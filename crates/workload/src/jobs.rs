@@ -12,7 +12,7 @@ use miserly_core::{
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
 use crate::shake::Shaken;
-use crate::swf::{Field, ReadError, Reader, Record, Status};
+use crate::swf::{Deviations, Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
 use miserly_core::named_enum;
 
@@ -158,6 +158,8 @@ pub struct LineCounts {
     pub out_of_order: u64,
     /// Returned jobs without an estimate in the log. Their runtime replaces it.
     pub without_estimate: u64,
+    /// Lines among `read` that deviate from the format.
+    pub deviations: Deviations,
 }
 
 /// A reason to skip a line.
@@ -183,6 +185,7 @@ pub struct Jobs<'a> {
 }
 
 /// The source of the records.
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
 enum RecordSource<'a> {
     Stream(Reader<Box<dyn BufRead + Send + 'a>>),
     /// Sorted records, and the number already returned.
@@ -296,6 +299,7 @@ impl RecordSource<'_> {
             }
         }
         counts.read += 1;
+        counts.deviations = reader.deviations();
         Ok(Some(reader.record()))
     }
 }

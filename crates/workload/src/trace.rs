@@ -87,6 +87,8 @@ pub struct Trace {
     source: Source,
     /// The text of a gzipped log, once it was unpacked whole.
     unpacked: OnceLock<Vec<u8>>,
+    fills_missing: bool,
+    is_converted: bool,
 }
 
 enum Source {
@@ -106,6 +108,8 @@ pub struct Survey {
     pub records: u64,
     /// Whether the submissions are in ascending order.
     pub in_order: bool,
+    /// Earliest submission in seconds of the log; `None` if no line has one of 0 or more.
+    pub first_submit: Option<i64>,
 }
 
 impl Trace {
@@ -142,7 +146,7 @@ impl Trace {
     }
 
     fn new(name: String, source: Source) -> Trace {
-        Trace { name, source, unpacked: OnceLock::new() }
+        Trace { name, source, unpacked: OnceLock::new(), fills_missing: false, is_converted: false }
     }
 
     /// Creates a log in memory, such as a generated one.
@@ -154,17 +158,51 @@ impl Trace {
     ///
     /// # Errors
     /// The log cannot be read.
-    pub fn into_memory(self) -> Result<(Trace, String), TraceError> {
+    pub fn into_memory(mut self) -> Result<(Trace, String), TraceError> {
+        if let Some(text) = self.unpacked.take() {
+            let sha256 = self.sha256()?;
+            return Ok((Trace::memory(self.name, text).filling_missing_fields(self.fills_missing), sha256));
+        }
+        let fill = self.fills_missing;
         let mut stored = Vec::new();
         self.raw().and_then(|mut raw| raw.read_to_end(&mut stored)).map_err(|error| self.failed(error))?;
-        let stored = Trace::memory(self.name, stored);
+        let stored = Trace::memory(self.name, stored).filling_missing_fields(fill);
         let sha256 = stored.sha256()?;
         if !stored.is_packed()? {
             return Ok((stored, sha256));
         }
         let mut text = Vec::new();
         stored.unpacked()?.read_to_end(&mut text).map_err(|error| stored.failed(error))?;
-        Ok((Trace::memory(stored.name, text), sha256))
+        Ok((Trace::memory(stored.name, text).filling_missing_fields(fill), sha256))
+    }
+
+    /// Returns the log whose lines may lack fields at their end, which are then unknown, if `fill` is set.
+    #[must_use]
+    pub fn filling_missing_fields(self, fill: bool) -> Trace {
+        Trace { fills_missing: fill, ..self }
+    }
+
+    /// Returns the log with this text in place of its own, as after a conversion. Its name and its checksum stay those of
+    /// the stored bytes.
+    #[must_use]
+    pub fn with_text(self, text: Vec<u8>) -> Trace {
+        Trace { unpacked: OnceLock::from(text), is_converted: true, ..self }
+    }
+
+    /// Returns whether another text is in place of that of the log, so that line numbers are not those of its file.
+    pub fn is_converted(&self) -> bool {
+        self.is_converted
+    }
+
+    /// Returns the first bytes of the log's text: `most`, or up to its end or to a damage.
+    ///
+    /// # Errors
+    /// See [`unpacked`](Trace::unpacked).
+    pub fn start(&self, most: u64) -> Result<Vec<u8>, TraceError> {
+        let mut start = Vec::new();
+        // What was read before a damage is kept, and the reader of the lines reports it.
+        let _ = self.unpacked()?.take(most).read_to_end(&mut start);
+        Ok(start)
     }
 
     /// Returns whether the log is not in memory, so that reading it takes time of its own.
@@ -194,7 +232,7 @@ impl Trace {
     /// # Errors
     /// See [`unpacked`](Trace::unpacked).
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
-        self.unpacked().map(Reader::new)
+        self.unpacked().map(|text| Reader::new(text).filling_missing_fields(self.fills_missing))
     }
 
     /// Returns the log's bytes, decompressed if they are gzipped.
@@ -343,6 +381,8 @@ impl Surveyor {
                 if let Some(submit) = second_number(job) {
                     self.survey.in_order &= submit >= self.latest;
                     self.latest = self.latest.max(submit);
+                    let first = self.survey.first_submit.filter(|first| *first <= submit);
+                    self.survey.first_submit = first.or_else(|| (submit >= 0).then_some(submit));
                 }
             }
         }

@@ -18,7 +18,9 @@ use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
+use crate::page::quoted;
 use crate::progress::Progress;
+use crate::read_log::show_conversion;
 
 pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
     match &args.command {
@@ -38,7 +40,7 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
     let mut folders = logs(args.traces.as_deref());
     let beside = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folders.push(beside.unwrap_or(Path::new(".")).to_owned());
-    let command = format!("miserly experiment run {name}");
+    let command = command(&name, args);
     for missing in experiment.missing_logs(&folders) {
         note!("{name}: {missing} not found, skipping its tables; {}", looked_in(&folders));
     }
@@ -73,6 +75,22 @@ fn on_cluster(_: &Session, _: &RunExperimentArgs, _: &Path, _: Option<&Path>) ->
     Err(crate::features::SLURM.absent("--on slurm"))
 }
 
+/// Returns the command that makes the results again. What decides neither runs nor pages is left out.
+fn command(name: &str, args: &RunExperimentArgs) -> String {
+    let option = |option: &str, value: &Option<PathBuf>| {
+        value
+            .as_ref()
+            .map(|value| format!(" {option} {}", quoted(&value.to_string_lossy())))
+            .unwrap_or_default()
+    };
+    format!(
+        "miserly experiment run {}{}{}",
+        quoted(name),
+        option("--traces", &args.traces),
+        option("-o", &args.output)
+    )
+}
+
 /// Returns the default folder of results: `slowdown-results` for `slowdown.toml`.
 fn results_of(file: &Path) -> PathBuf {
     let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());
@@ -98,6 +116,9 @@ fn conduct(
 ) -> anyhow::Result<()> {
     let name = experiment.name.clone();
     let session = Session::new(experiment, folders, folder, command)?;
+    for report in session.conversions() {
+        show_conversion(report);
+    }
     let before = session.stored();
     elsewhere(&session)?;
     let there = session.stored() - before;

@@ -23,26 +23,53 @@ use miserly_workload::swf::{Field, LogLine, ReadError};
 use self::clock::Clock;
 use self::document::Document;
 use self::gantt::chart;
+use self::story::Story;
 use self::watch::Watch;
 
 use crate::args::ExplainArgs;
 use crate::output::{print, print_json, width};
-use crate::run_options::{open, prepare};
+use crate::run_options::prepare;
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
-    let prepared = prepare(open(&args.trace)?, &args.run, Estimates::default())?;
-    let mut watch = Watch::new(args.job, prepared.procs());
-    let mut simulation = prepared.simulation(&args.policy)?;
-    let mut jobs = prepared.jobs()?.peekable();
-    while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
-    let Some(story) = watch.story else { return Err(absent(&prepared, args.job)?) };
+    let prepared = prepare(&args.trace, &args.run, Estimates::default())?;
+    // Accounting has a requeued job once for each run, and old numbers again.
+    let mut runs = 0;
+    for job in prepared.jobs()? {
+        runs += usize::from(job?.request.number == args.job);
+    }
+    let watches = (0..runs).map(|earlier| followed(&prepared, args, earlier));
+    let watches = watches.collect::<anyhow::Result<Vec<Watch>>>()?;
+    let stories: Vec<_> = watches.iter().filter_map(|watch| Some((watch.story.as_ref()?, watch))).collect();
+    if stories.is_empty() {
+        return Err(absent(&prepared, args.job)?);
+    }
     if args.json {
-        return print_json(&Document::new(&story, args.policy.to_string()));
+        let document = |(story, _): &(&Story, &Watch)| Document::new(story, args.policy.to_string());
+        let documents: Vec<_> = stories.iter().map(document).collect();
+        return if let [one] = &documents[..] { print_json(one) } else { print_json(&documents) };
     }
     let clock = Clock::new(prepared.dates(), args.seconds);
     let style = TableStyle { width: Some(width()), seconds: args.seconds, colour: false };
-    let chart = chart(&story, &watch.held, &clock, width());
-    print(&story.text(&args.policy.to_string(), chart.as_deref(), &clock, style))
+    let mut texts = Vec::new();
+    for (place, (story, watch)) in stories.iter().enumerate() {
+        let chart = chart(story, &watch.held, &clock, width());
+        let text = story.text(&args.policy.to_string(), chart.as_deref(), &clock, style);
+        let head = match stories.len() {
+            1 => String::new(),
+            all => format!("number {}, submission {} of {all}:\n", args.job, place + 1),
+        };
+        texts.push(head + &text);
+    }
+    print(&texts.join("\n"))
+}
+
+/// Follows the submission of the job behind so many earlier ones through a run.
+fn followed(prepared: &RunSetup, args: &ExplainArgs, earlier: usize) -> anyhow::Result<Watch> {
+    let mut watch = Watch::new(args.job, earlier, prepared.procs());
+    let mut simulation = prepared.simulation(&args.policy)?;
+    let mut jobs = prepared.jobs()?.peekable();
+    while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
+    Ok(watch)
 }
 
 /// Returns the reason why there is no such job in the run.
@@ -52,9 +79,10 @@ fn absent(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<anyhow::Error> 
         match reader.next_line() {
             Ok(None) | Err(ReadError::TooLong { .. } | ReadError::Io { .. }) => break,
             Ok(Some(LogLine::Job(record))) if record.get(Field::Job) == job => {
-                let line = reader.line();
+                let line = format!(":{}", reader.line());
+                let line = if prepared.trace.is_converted() { "" } else { &line };
                 return Ok(anyhow::anyhow!(
-                    "{}:{line}: job {job} is not simulated; miserly simulate prints the number of skipped jobs by reason",
+                    "{}{line}: job {job} is not simulated; miserly simulate prints the number of skipped jobs by reason",
                     prepared.trace.name()
                 ));
             }

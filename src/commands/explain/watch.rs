@@ -10,6 +10,8 @@ use super::why::{EndedJob, WaitReason};
 /// An observer that follows one job through a run.
 pub(super) struct Watch {
     job: JobNumber,
+    /// The submissions under this number that precede the followed one.
+    earlier: usize,
     /// Free processors and waiting jobs after the last instant.
     before: (Procs, usize),
     pub(super) story: Option<Story>,
@@ -30,11 +32,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Returns the observer of a job on an idle machine of `procs` processors.
-    pub(super) fn new(job: JobNumber, procs: Procs) -> Watch {
+    /// Returns the observer of a job on an idle machine of `procs` processors: of the submission under its number behind so
+    /// many `earlier` ones.
+    pub(super) fn new(job: JobNumber, earlier: usize, procs: Procs) -> Watch {
         let before = (procs, 0);
         Watch {
             job,
+            earlier,
             before,
             story: None,
             held: Held::default(),
@@ -55,6 +59,7 @@ impl Watch {
 impl Observer for Watch {
     fn submitted(&mut self, _now: Time, request: &Request) {
         match &self.story {
+            None if request.number == self.job && self.earlier > 0 => self.earlier -= 1,
             None if request.number == self.job => {
                 let (free, waiting) = self.before;
                 let request = request.clone();
@@ -160,7 +165,9 @@ impl Observer for Watch {
         {
             story.free += job.request.procs();
         }
-        if let Some(story) = self.story.as_mut().filter(|_| job.request.number == self.job) {
+        let is_ours =
+            |story: &&mut Story| job.request.number == self.job && job.request.submit == story.request.submit;
+        if let Some(story) = self.story.as_mut().filter(is_ours) {
             story.opportunistic = job.opportunistic;
             let how = if job.killed { End::KilledAtEstimate } else { End::Done };
             story.end.get_or_insert((job.end, how));

@@ -19,7 +19,7 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::Span;
 use miserly_forecast::{Forecaster, check_policy};
-use miserly_import::SlurmOptions;
+use miserly_import::ImportOptions;
 use miserly_report::AtomicFile;
 use miserly_run::Stopwatch;
 use miserly_slurm::{
@@ -222,7 +222,7 @@ fn learned(slurm: &Slurm, days: i64) -> Option<Forecaster> {
         return None;
     }
     let since = Timestamp::now().saturating_sub(SignedDuration::from_hours(24 * days)).unwrap_or_default();
-    let options = SlurmOptions { keep_ids: true, lenient: true, ..SlurmOptions::default() };
+    let options = ImportOptions { keep_ids: true, lenient: true, ..ImportOptions::default() };
     match log(slurm, since, None, &options) {
         Ok(log) => {
             learn(&mut forecaster, &log);

@@ -14,12 +14,12 @@ use miserly_workload::Estimates;
 
 use crate::args::RunArgs;
 use crate::progress::Progress;
-use crate::run_options::{open, prepare};
+use crate::run_options::prepare;
 
 /// Simulates a log under each policy, and returns the events.
 pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> anyhow::Result<Facts> {
     ensure!(!policies.is_empty(), "--run: give a policy, such as --policy easy");
-    let setup = prepare(open(log)?, args, Estimates::default())?;
+    let setup = prepare(log, args, Estimates::default())?;
     let (start, clock) = clock(&setup);
     let mut facts = Facts {
         now: 0,

@@ -1,7 +1,8 @@
 //! The logs of an experiment: found, read once, and shared by its runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use miserly_import::{ImportOptions, Report, converted};
 use miserly_run::Log;
 use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
@@ -13,8 +14,9 @@ use super::file::{PutBackFile, TraceFile};
 use super::folders::{find, looked_in};
 use super::machines::Machines;
 
-/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing.
-pub struct Logs(pub Vec<Result<Log, String>>);
+/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing. Then the reports on
+/// those that were converted from another format.
+pub struct Logs(pub Vec<Result<Log, String>>, pub Vec<Report>);
 
 impl Logs {
     /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
@@ -26,11 +28,11 @@ impl Logs {
         folders: &[PathBuf],
         machines: &Machines,
     ) -> Result<Logs, ExperimentError> {
-        let mut logs = Vec::new();
+        let (mut logs, mut reports) = (Vec::new(), Vec::new());
         for trace in &experiment.file.traces {
             let log = trace
                 .get_ref()
-                .open(folders, machines)
+                .open(folders, machines, &mut reports)
                 .map_err(|problem| experiment.wrong(trace, problem))?;
             if let (Err(problem), false) = (&log, trace.get_ref().optional) {
                 let (file, name) = (experiment.name.clone(), trace.get_ref().name.clone());
@@ -42,7 +44,7 @@ impl Logs {
             }
             logs.push(log);
         }
-        Ok(Logs(logs))
+        Ok(Logs(logs, reports))
     }
 }
 
@@ -58,6 +60,15 @@ impl Experiment {
     }
 }
 
+/// Returns the log of a file, converted if it has another format than the Standard Workload Format. Jobs keep their numbers.
+fn opened(path: &Path, reports: &mut Vec<Report>) -> Result<Trace, String> {
+    let trace = Trace::open(path).map_err(|error| error.to_string())?;
+    let options = ImportOptions { keep_ids: true, ..ImportOptions::default() };
+    let (trace, report) = converted(trace, &options).map_err(|error| error.to_string())?;
+    reports.extend(report);
+    Ok(trace)
+}
+
 impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///
@@ -66,11 +77,12 @@ impl TraceFile {
         &self,
         folders: &[PathBuf],
         machines: &Machines,
+        reports: &mut Vec<Report>,
     ) -> Result<Result<Log, String>, String> {
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match self.found(folders) {
-                Some(path) => self.read(Trace::open(&path).map_err(|error| error.to_string())?)?,
+                Some(path) => self.read(opened(&path, reports)?)?,
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
@@ -141,7 +153,7 @@ mod tests {
 
     fn open(text: &str) -> Result<Log, String> {
         let file: TraceFile = toml::from_str(text).unwrap();
-        file.open(&[], &Machines::default()).and_then(|found| found)
+        file.open(&[], &Machines::default(), &mut vec![]).and_then(|found| found)
     }
 
     #[test]
@@ -163,7 +175,8 @@ mod tests {
             std::fs::write(folder.path().join("log.swf"), format!("{header}\n{job}\n")).unwrap();
             let text = "name = 'KTH'\nfile = 'log.swf'\nheader = { Computer = 'SP2' }";
             let file: TraceFile = toml::from_str(text).unwrap();
-            file.open(&[folder.path().to_owned()], &Machines::default()).map(|found| found.is_ok())
+            file.open(&[folder.path().to_owned()], &Machines::default(), &mut vec![])
+                .map(|found| found.is_ok())
         };
         assert_eq!(open("; Computer: IBM SP2"), Ok(true));
         // A log without the field may be the right one.

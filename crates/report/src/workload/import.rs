@@ -9,11 +9,11 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 /// Formats the report of an import as plain text of up to 96 columns.
 ///
 /// ```
-/// use miserly_import::{SlurmOptions, slurm};
+/// use miserly_import::{ImportOptions, slurm};
 /// use miserly_workload::Trace;
 ///
 /// let accounting = "JobIDRaw|Submit|Start|End|AllocCPUS|State\n77|60|90|120|4|COMPLETED\n78|90|None|Unknown|4|PENDING\n";
-/// let log = slurm(&Trace::memory("march", accounting.into()), &SlurmOptions::default())?;
+/// let log = slurm(&Trace::memory("march", accounting.into()), &ImportOptions::default())?;
 /// let text = miserly_report::import_text(&log.report);
 /// assert!(text.contains("1 jobs written of 2 read"));
 /// # Ok::<(), miserly_import::ImportError>(())
@@ -21,6 +21,13 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 pub fn import_text(report: &Report) -> String {
     let parts = RemarkEffect::ALL.map(|effect| part(report, effect));
     head(report) + &parts.concat() + &unused(report)
+}
+
+/// Formats the counts of an import without examples, for commands that read a log of another form.
+pub fn import_summary(report: &Report) -> String {
+    let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
+    let remarks = remarks.map(|(remark, tally)| counted(remark.name(), tally.count, remark.about()));
+    first_lines(report) + &remarks.collect::<String>()
 }
 
 /// Returns the report of an import as JSON.
@@ -50,16 +57,20 @@ fn remark_json(remark: Remark, tally: &RemarkCount) -> Value {
 }
 
 fn head(report: &Report) -> String {
-    let Report { name, format, read, written, .. } = report;
     let machine = match report.procs {
         Some(procs) => format!("{procs} processors"),
         None => "unknown; give --procs to a simulation".to_owned(),
     };
+    format!("{}machine: {machine}\n", first_lines(report))
+}
+
+fn first_lines(report: &Report) -> String {
+    let Report { name, format, read, written, .. } = report;
     let busiest = match report.busiest {
         Some(busiest) => format!("; {busiest} processors in use at the busiest instant"),
         None => String::new(),
     };
-    format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\nmachine: {machine}\n")
+    format!("{name}: {format}\n{written} jobs written of {read} read{busiest}\n")
 }
 
 /// Formats the remarks of an effect, or returns an empty text without remarks.
@@ -90,7 +101,7 @@ fn unused(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use miserly_import::{SlurmOptions, slurm};
+    use miserly_import::{ImportOptions, slurm};
     use miserly_workload::Trace;
 
     use super::*;
@@ -103,7 +114,7 @@ mod tests {
         9|140|None|150|6|CANCELLED by 0|a\n";
 
     fn report() -> Report {
-        slurm(&Trace::memory("toy", ACCOUNTING.into()), &SlurmOptions::default()).unwrap().report
+        slurm(&Trace::memory("toy", ACCOUNTING.into()), &ImportOptions::default()).unwrap().report
     }
 
     #[test]

@@ -117,6 +117,21 @@ pub struct JobCountsDoc {
     pub out_of_order: u64,
     /// Submitted jobs without an estimate in the log. Their runtime replaces it.
     pub without_estimate: u64,
+    /// Lines with more than eighteen fields. The further ones are ignored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub extra_fields: u64,
+    /// Lines with fewer than eighteen fields. The missing ones are unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing_fields: u64,
+    /// Lines with a whole number written as a decimal, such as 30.0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub decimals: u64,
+}
+
+/// Returns whether a count is left out of the document.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The accuracy of the percentiles.
@@ -278,6 +293,9 @@ impl RunDoc {
                 killed_at_estimate: metrics.killed_at_estimate(),
                 out_of_order: counts.out_of_order,
                 without_estimate: counts.without_estimate,
+                extra_fields: counts.deviations.extra_fields,
+                missing_fields: counts.deviations.missing_fields,
+                decimals: counts.deviations.decimals,
             },
             metrics: MetricsDoc::new(&mut metrics.measures),
             percentiles: PercentileDoc {

@@ -31,6 +31,12 @@ described_enum! {
             "more processors than the machine has",
         NoRuntime "no_runtime" Skipped
             "runtime unknown",
+        ExtraFields "extra_fields" Odd
+            "more than eighteen fields; the further ones are ignored",
+        MissingFields "missing_fields" Odd
+            "fewer than eighteen fields; the missing ones are unknown",
+        Decimals "decimals" Odd
+            "a whole number with decimals, such as 30.0",
         OutOfOrder "out_of_order" Odd
             "submitted before a preceding job; the jobs are sorted",
         ZeroRuntime "zero_runtime" Odd

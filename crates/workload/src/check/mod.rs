@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::jobs::ProcsField;
-use crate::swf::{Header, LogLine, ReadError, Record};
+use crate::swf::{Deviations, Header, LogLine, ReadError, Record};
 use crate::trace::{Trace, TraceError};
 
 mod anomaly;
@@ -96,9 +96,11 @@ pub fn check(trace: &Trace, procs: Option<Procs>, field: ProcsField) -> Result<C
     let procs = procs.or_else(|| survey.header.procs());
     let mut pass = Pass { procs, field, ..Pass::default() };
     let mut reader = trace.reader()?;
+    let mut before = Deviations::default();
     loop {
         let line = reader.line() + 1;
-        match reader.next_line() {
+        let read = reader.next_line();
+        match read {
             Ok(None) => break,
             Ok(Some(LogLine::Blank)) => {}
             Ok(Some(LogLine::Comment(comment))) => header::note(comment, line, &mut pass.header_lines),
@@ -111,7 +113,11 @@ pub fn check(trace: &Trace, procs: Option<Procs>, field: ProcsField) -> Result<C
             }
             Err(error) => return Err(trace.read_error(error)),
         }
+        let found = reader.deviations();
+        pass.deviations(before, found, line);
+        before = found;
     }
+    pass.name_extra_fields(&survey.header, before.most_fields);
     Ok(pass.finish(trace.name(), &survey.header, reader.line()))
 }
 
@@ -137,6 +143,28 @@ impl Pass {
         }
         self.left_out += u64::from(skipped);
         self.across.add(record, self.field, line, &mut self.findings);
+    }
+
+    /// Adds the deviations of a line.
+    fn deviations(&mut self, before: Deviations, found: Deviations, line: u64) {
+        let kinds = [
+            (Anomaly::ExtraFields, found.extra_fields > before.extra_fields),
+            (Anomaly::MissingFields, found.missing_fields > before.missing_fields),
+            (Anomaly::Decimals, found.decimals > before.decimals),
+        ];
+        for (anomaly, _) in kinds.into_iter().filter(|(_, found)| *found) {
+            self.findings.add(anomaly, line);
+        }
+    }
+
+    /// Adds the names of the fields behind the eighteenth, which a header may have as `; Field: 19 energy`.
+    fn name_extra_fields(&mut self, header: &Header, most: u64) {
+        let names = header.names("Field");
+        for number in 19..=most.min(18 + DETAILS as u64) {
+            let name = names.iter().find(|(named, _)| u64::from(*named) == number);
+            let name = name.map_or_else(String::new, |(_, name)| format!(" ({name})"));
+            self.findings.add_detail(Anomaly::ExtraFields, || format!("field {number}{name}"));
+        }
     }
 
     fn finish(mut self, name: &str, header: &Header, lines: u64) -> CheckReport {

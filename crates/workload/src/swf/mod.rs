@@ -1,7 +1,7 @@
 //! The Standard Workload Format: a line of eighteen fields per job, and comments after `;`.
 //!
 //! Reading and writing a log keeps its fields and comments line by line. Only the white space
-//! between fields may change. Comments are text: bytes that are not UTF-8 become replacement
+//! between fields may change, and the [`Deviations`] from the format disappear. Comments are text: bytes that are not UTF-8 become replacement
 //! characters.
 
 mod record;
@@ -17,7 +17,7 @@ mod reader;
 mod writer;
 
 pub use header::Header;
-pub use parse::{LineError, parse_line};
+pub use parse::{Deviations, LineError, parse_line};
 pub(crate) use parse::{SECONDS_MAX, is_blank};
 pub use reader::{LogLine, ReadError, Reader};
 pub use record::{Decimal, Field, Record};

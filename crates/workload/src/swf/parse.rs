@@ -17,8 +17,8 @@ pub enum LineError {
     /// The line contains bytes that are not text.
     #[error("binary data instead of text; not a log in the Standard Workload Format")]
     NoText,
-    /// The line does not have eighteen fields.
-    #[error("{found} fields where the format has 18")]
+    /// The line has fewer than eighteen fields.
+    #[error("{found} fields where the format has 18{}", way_out(*found))]
     FieldCount {
         /// Number of fields.
         found: usize,
@@ -41,19 +41,57 @@ pub enum LineError {
     },
 }
 
+fn way_out(found: usize) -> &'static str {
+    if found < FEWEST { "" } else { "; --missing-fields takes the missing ones as unknown" }
+}
+
 fn wanted(field: Field) -> &'static str {
     if field == Field::CpuTime { "a number" } else { "a whole number" }
 }
 
-/// Parses a job line, without its line end, into `record`.
-///
-/// # Errors
-/// The number of fields is not eighteen, or a field is not a number or out of range.
-pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
-    parse_fields(line, record).map_err(|error| if is_text(line) { error } else { LineError::NoText })
+/// Fewest fields of a line if missing fields are unknown: up to the allocated processors.
+const FEWEST: usize = Field::Allocated as usize + 1;
+
+/// Counts of the lines that deviate from the format and are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deviations {
+    /// Lines with more than eighteen fields. The further ones are ignored.
+    pub extra_fields: u64,
+    /// Largest number of fields in a line with more than eighteen; 0 without such a line.
+    pub most_fields: u64,
+    /// Lines with fewer than eighteen fields. The missing ones are unknown.
+    pub missing_fields: u64,
+    /// Lines with a whole number written as `30.0`.
+    pub decimals: u64,
 }
 
-fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
+/// Parses a job line, without its line end, into `record`.
+///
+/// Fields behind the eighteenth are ignored. A decimal such as `30.0` is the whole number 30.
+///
+/// # Errors
+/// There are fewer than eighteen fields, or a field is not a number or out of range.
+pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
+    parse_counted(line, record, false, &mut Deviations::default())
+}
+
+/// Parses a job line, and counts how it deviates. With `fill`, missing fields are unknown.
+pub(super) fn parse_counted(
+    line: &[u8],
+    record: &mut Record,
+    fill: bool,
+    deviations: &mut Deviations,
+) -> Result<(), LineError> {
+    let parsed = parse_fields(line, record, fill, deviations);
+    parsed.map_err(|error| if is_text(line) { error } else { LineError::NoText })
+}
+
+fn parse_fields(
+    line: &[u8],
+    record: &mut Record,
+    fill: bool,
+    deviations: &mut Deviations,
+) -> Result<(), LineError> {
     let mut block = [b'\n'; BLOCK];
     if let Some(copy) = block[..BLOCK - 1].get_mut(..line.len()) {
         copy.copy_from_slice(line);
@@ -61,17 +99,42 @@ fn parse_fields(line: &[u8], record: &mut Record) -> Result<(), LineError> {
             return Ok(());
         }
     }
-    let mut rest = line;
+    let (mut rest, mut decimals) = (line, false);
     for field in Field::ALL {
         let Some(token) = next_token(&mut rest) else {
-            return Err(LineError::FieldCount { found: field as usize });
+            let found = field as usize;
+            if !fill || found < FEWEST {
+                return Err(LineError::FieldCount { found });
+            }
+            for missing in &Field::ALL[found..] {
+                record.set(*missing, -1);
+            }
+            deviations.missing_fields += 1;
+            break;
+        };
+        let token = match without_zeros(token) {
+            Some(whole) if field != Field::CpuTime => {
+                decimals = true;
+                whole
+            }
+            _ => token,
         };
         record.fields[field as usize] = parse_field(field, token, record)?;
     }
-    match count_tokens(rest) {
-        0 => Ok(()),
-        more => Err(LineError::FieldCount { found: 18 + more }),
+    deviations.decimals += u64::from(decimals);
+    let more = count_tokens(rest) as u64;
+    if more > 0 {
+        deviations.extra_fields += 1;
+        deviations.most_fields = deviations.most_fields.max(18 + more);
     }
+    Ok(())
+}
+
+/// Returns the whole number of a decimal with nothing but zeros behind its point, or `None` for any other text.
+fn without_zeros(token: &[u8]) -> Option<&[u8]> {
+    let point = memchr::memchr(b'.', token)?;
+    let decimals = &token[point + 1..];
+    (!decimals.is_empty() && decimals.iter().all(|&digit| digit == b'0')).then(|| &token[..point])
 }
 
 /// Returns whether the line contains only text.
@@ -307,6 +370,21 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_deviate_are_counted() {
+        let (mut record, mut found) = (Record::unknown(), Deviations::default());
+        let mut parse = |line: &str, fill| {
+            parse_counted(line.as_bytes(), &mut record, fill, &mut found).unwrap();
+            Field::ALL.map(|field| record.get(field))
+        };
+        let whole = parse(&format!("1 0 -1 30 2 -1 {TAIL} 7"), true);
+        assert_eq!(parse(&format!("1 0.0 -1.0 30.00 2.0 -1 {TAIL} 7 8 9"), true), whole);
+        let mut short = [-1; 18];
+        short[..5].copy_from_slice(&[1, 0, 0, 30, 2]);
+        assert_eq!(parse("1 0 0 30 2\r", true), short);
+        assert_eq!(found, Deviations { extra_fields: 1, most_fields: 20, missing_fields: 1, decimals: 1 });
+    }
+
+    #[test]
     fn numbers_that_begin_like_an_unknown_one() {
         check(&format!("1 0 -1 1 1 -1.5 {TAIL} -12"), Ok((1, "-1.5", -12)));
         check(&format!("1 0 -1 1 1 -17 {TAIL} 1234567890"), Ok((1, "-17", 1_234_567_890)));
@@ -319,8 +397,11 @@ mod tests {
     #[test]
     fn lines_that_are_damaged() {
         check("", Err("0 fields where the format has 18"));
-        check(&format!("1 0 -1 1 1 -1 {TAIL}"), Err("17 fields where the format has 18"));
-        check(&format!("1 0 -1 1 1 -1 {TAIL} 1 1"), Err("19 fields where the format has 18"));
+        check("1 2 3 4", Err("4 fields where the format has 18"));
+        check(
+            &format!("1 0 -1 1 1 -1 {TAIL}"),
+            Err("17 fields where the format has 18; --missing-fields takes the missing ones as unknown"),
+        );
         check(
             &format!("1 0 -1 1x 1 -1 {TAIL} 1"),
             Err("field 4 (runtime) is \"1x\", which is not a whole number"),

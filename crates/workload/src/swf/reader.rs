@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead};
 
-use super::parse::{LineError, is_blank, parse_line, parse_plain};
+use super::parse::{Deviations, LineError, is_blank, parse_counted, parse_plain};
 use super::record::Record;
 
 /// Longest accepted line in bytes. Real lines have a few hundred bytes.
@@ -92,13 +92,27 @@ pub struct Reader<R> {
     record: Record,
     line: u64,
     has_line_end: bool,
+    fills_missing: bool,
+    deviations: Deviations,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Creates a reader of uncompressed text.
     pub fn new(input: R) -> Reader<R> {
         let (buffer, record) = (Vec::with_capacity(256), Record::unknown());
-        Reader { input, buffer, record, line: 0, has_line_end: true }
+        let deviations = Deviations::default();
+        Reader { input, buffer, record, line: 0, has_line_end: true, fills_missing: false, deviations }
+    }
+
+    /// Returns the reader that takes missing fields at the end of a line as unknown, if `fill` is set.
+    #[must_use]
+    pub fn filling_missing_fields(self, fill: bool) -> Reader<R> {
+        Reader { fills_missing: fill, ..self }
+    }
+
+    /// Returns the counts of the lines so far that deviate from the format and were read.
+    pub fn deviations(&self) -> Deviations {
+        self.deviations
     }
 
     /// Returns the number of the last line read, from 1.
@@ -117,11 +131,11 @@ impl<R: BufRead> Reader<R> {
         if !self.fill()? {
             return Ok(None);
         }
-        let Reader { buffer, record, line, .. } = self;
+        let Reader { buffer, record, line, fills_missing, deviations, .. } = self;
         match buffer.iter().find(|&&byte| !is_blank(byte)) {
             None => Ok(Some(LogLine::Blank)),
             Some(b';') => Ok(Some(LogLine::Comment(make_text(buffer)))),
-            Some(_) => match parse_line(buffer, record) {
+            Some(_) => match parse_counted(buffer, record, *fills_missing, deviations) {
                 Ok(()) => Ok(Some(LogLine::Job(record))),
                 Err(error) => Err(ReadError::Malformed { line: *line, error }),
             },

@@ -27,7 +27,7 @@ fn started(reason: StartReason) -> Effect {
 /// Returns the observer of job 1, which is submitted at 10 s to an idle machine and has these
 /// effects.
 fn watched(effects: &[(i64, Effect)]) -> Watch {
-    let mut watch = Watch::new(1, Procs::new(8));
+    let mut watch = Watch::new(1, 0, Procs::new(8));
     watch.submitted(at(10), &request(1, 10));
     for (secs, effect) in effects {
         watch.effect(at(*secs), 1, effect);

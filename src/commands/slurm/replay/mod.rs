@@ -6,7 +6,7 @@ mod twin;
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::{Machine, Span, Time};
-use miserly_import::{ImportedLog, SlurmOptions, SubmitAt};
+use miserly_import::{ImportOptions, ImportedLog, SubmitAt};
 use miserly_slurm::{Cluster, Slurm, log};
 use miserly_workload::swf::{Field, Record};
 
@@ -57,7 +57,7 @@ impl Accounting {
 /// Returns the accounting of a period. That of a day before it is there too, so that the cluster is not idle at its begin.
 fn accounting(slurm: &Slurm, period: &PeriodArgs) -> anyhow::Result<Accounting> {
     check_period(period)?;
-    let options = SlurmOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..SlurmOptions::default() };
+    let options = ImportOptions { submit_at: SubmitAt::Eligible, keep_ids: true, ..ImportOptions::default() };
     let mut log = log(slurm, with_warm_up(period), period.until, &options)?;
     let ids = log.records.iter().map(|record| record.get(Field::Job)).collect();
     for (place, record) in (1..).zip(&mut log.records) {

@@ -16,7 +16,7 @@ const PROFILES: &str = r#"{
 
 fn import(jobs: &str) -> Result<ImportedLog, ImportError> {
     let text = format!(r#"{{"nb_res": 8, "jobs": [{jobs}], "profiles": {PROFILES}}}"#);
-    batsim(&Trace::memory("w.json", text.into()), &BatsimOptions::default())
+    batsim(&Trace::memory("w.json", text.into()), &ImportOptions::default())
 }
 
 /// Compares the fields job, submit, runtime, processors, estimate, status of a single job.
@@ -52,6 +52,33 @@ fn jobs() {
         Ok([3, 0, 5, 1, 60, 0]),
     );
     check(r#"{"id": "first", "subtime": 0, "res": 1, "profile": "wrong"}"#, Ok([1, 0, 5, 1, -1, 0]));
+}
+
+/// A job 0 is a number like any other, and two workloads together have numbers twice.
+#[test]
+fn original_numbers_are_kept_or_shown() {
+    let job = |id: &str, at: f64| {
+        format!(r#"{{"id": {id}, "subtime": {at}, "res": 1, "walltime": 10, "profile": "wrong"}}"#)
+    };
+    let numbers =
+        |log: &ImportedLog| log.records.iter().map(|record| record.get(Field::Job)).collect::<Vec<_>>();
+    let log = import(&[job("0", 0.0), job("7", 0.4)].join(",")).unwrap();
+    assert_eq!(numbers(&log), [0, 7]);
+    assert_eq!(log.report.remarks.count(Remark::Renumbered), 0);
+    assert_eq!(log.report.remarks.count(Remark::Rounded), 1);
+    let log = import(&[job("\"w0!1\"", 5.0), job("\"w1!1\"", 2.5)].join(",")).unwrap();
+    assert_eq!(numbers(&log), [1, 2]);
+    assert!(
+        log.comments.contains(&"; Job: 1 w1!1".to_owned())
+            && log.comments.contains(&"; Job: 2 w0!1".to_owned())
+    );
+    let (_, renumbered) = log
+        .report
+        .remarks
+        .with_effect(RemarkEffect::Changed)
+        .find(|(remark, _)| *remark == Remark::Renumbered)
+        .unwrap();
+    assert_eq!(renumbered.examples, ["w1!1 is now job 1", "w0!1 is now job 2"]);
 }
 
 #[test]
@@ -93,7 +120,7 @@ fn sequences_that_explode_are_refused() {
         r#"{{"nb_res": 1, "jobs": [{{"id": 1, "subtime": 0, "res": 1, "profile": 14}}], "profiles": {{{}}}}}"#,
         profiles.join(",")
     );
-    let error = batsim(&Trace::memory("w", text.into()), &BatsimOptions::default()).unwrap_err();
+    let error = batsim(&Trace::memory("w", text.into()), &ImportOptions::default()).unwrap_err();
     assert!(error.to_string().contains("profile is \"14\""), "{error}");
 }
 
@@ -122,6 +149,6 @@ proptest! {
     #[test]
     fn any_text_is_refused(text: String) {
         let trace = Trace::memory("w.json", text.into());
-        prop_assert!(batsim(&trace, &BatsimOptions::default()).is_err());
+        prop_assert!(batsim(&trace, &ImportOptions::default()).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 /// The meaning of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FinalState {
+pub(crate) enum FinalState {
     /// The job has ended with this status of the format: 0 failed, 1 completed, 5 cancelled; -1
     /// unknown.
     Over(i64),
@@ -17,7 +17,7 @@ pub(super) enum FinalState {
 /// Text after the state is ignored, as in `CANCELLED by 1000`. A trailing `+` replaces characters
 /// cut off by a narrow column. The format knows failed, completed and cancelled. Ends that the user
 /// did not request count as failed: time limit, node failure, preemption, requeue.
-pub(super) fn final_state(text: &str) -> Option<FinalState> {
+pub(crate) fn final_state(text: &str) -> Option<FinalState> {
     let name = text.split_whitespace().next()?;
     let known = |&&(state, _): &&(&str, FinalState)| match name.strip_suffix('+') {
         Some(start) => start.len() > 1 && state.starts_with(start),

@@ -6,22 +6,60 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use miserly_core::Span;
 use miserly_units::{LONGEST, slurm};
 
-/// Parses a whole number of up to nine digits.
-pub(super) fn count(text: &str) -> Option<i64> {
-    digits(text).filter(|&number| number < 1_000_000_000)
+/// Parses a whole number below 10^9, which may have a unit: `2K` is 2048, as Slurm writes it.
+pub(crate) fn count(text: &str) -> Option<i64> {
+    const UNITS: &str = "KMGT";
+    let unit = text.chars().last().filter(char::is_ascii_alphabetic);
+    let number = match unit {
+        // In kibibytes, the number of the next unit is the count.
+        Some(unit) => {
+            let next = UNITS.chars().nth(UNITS.find(unit.to_ascii_uppercase())? + 1)?;
+            slurm::kibibytes(&format!("{}{next}", &text[..text.len() - 1]))?.try_into().ok()?
+        }
+        None => digits(text)?,
+    };
+    Some(number).filter(|&number| number < 1_000_000_000)
+}
+
+/// Returns the amount of a trackable resource: of `cpu` in `billing=8,cpu=8,mem=32G` it is `8`.
+pub(crate) fn tres<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.split(',').find_map(|one| one.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Largest number of tasks in a row. Slurm permits four million, and a thousand by default.
+const TASKS_MAX: u32 = 1_000_000;
+
+/// Returns the tasks of an array: `1,3-7:2%4` are 1, 3, 5 and 7.
+pub(crate) fn tasks(text: &str) -> Option<Vec<u32>> {
+    let ranges = text.split('%').next()?;
+    let mut tasks = Vec::new();
+    for part in ranges.split(',') {
+        let (range, step) = part.split_once(':').unwrap_or((part, "1"));
+        let step = step.parse::<usize>().ok().filter(|&step| step > 0)?;
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        if to < from || to - from >= TASKS_MAX {
+            return None;
+        }
+        tasks.extend((from..=to).step_by(step));
+        if tasks.len() > TASKS_MAX as usize {
+            return None;
+        }
+    }
+    Some(tasks)
 }
 
 /// An instant with its written form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instant {
+pub(crate) struct Instant {
     /// Seconds of the Unix epoch.
-    pub(super) seconds: i64,
-    pub(super) form: TimeForm,
+    pub(crate) seconds: i64,
+    pub(crate) form: TimeForm,
 }
 
 /// The written form of an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeForm {
+pub(crate) enum TimeForm {
     /// Seconds of the Unix epoch, or a time with its offset from UTC.
     Epoch,
     /// A local time.
@@ -35,7 +73,7 @@ pub(super) enum TimeForm {
 /// Digits are seconds, as printed with `SLURM_TIME_FORMAT=%s`. `2024-03-01T12:00:00+0100` and
 /// `2024-03-01T11:00:00Z` have their offset. Without one the time is local in `zone`. Of a local time that occurs twice,
 /// the first applies.
-pub(super) fn instant(text: &str, zone: &TimeZone) -> Option<Instant> {
+pub(crate) fn instant(text: &str, zone: &TimeZone) -> Option<Instant> {
     let (seconds, form) = match digits(text) {
         Some(seconds) => (seconds, TimeForm::Epoch),
         None if is_local(text) => local_instant(text.parse().ok()?, zone)?,
@@ -63,13 +101,13 @@ fn local_instant(local: DateTime, zone: &TimeZone) -> Option<(i64, TimeForm)> {
 }
 
 /// Returns an elapsed time in milliseconds.
-pub(super) fn span(text: &str) -> Option<i64> {
+pub(crate) fn span(text: &str) -> Option<i64> {
     slurm::elapsed(text).filter(|span| *span <= LONGEST).map(|span| span.ticks() / 1000)
 }
 
 /// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeLimit {
+pub(crate) enum TimeLimit {
     /// Limit in seconds.
     Seconds(i64),
     /// No limit, or the limit of the partition.
@@ -77,7 +115,7 @@ pub(super) enum TimeLimit {
 }
 
 /// Returns a time limit: minutes, or a clock.
-pub(super) fn time_limit(text: &str) -> Option<TimeLimit> {
+pub(crate) fn time_limit(text: &str) -> Option<TimeLimit> {
     match text {
         "UNLIMITED" | "Partition_Limit" => Some(TimeLimit::Open),
         _ => slurm::time_limit(text).map(Span::secs).and_then(within).map(TimeLimit::Seconds),
@@ -86,14 +124,14 @@ pub(super) fn time_limit(text: &str) -> Option<TimeLimit> {
 
 /// Requested memory in kB with its unit of allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RequestedMemory {
-    pub(super) kilobytes: i64,
-    pub(super) per: MemoryUnit,
+pub(crate) struct RequestedMemory {
+    pub(crate) kilobytes: i64,
+    pub(crate) per: MemoryUnit,
 }
 
 /// The unit to which an amount of memory applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemoryUnit {
+pub(crate) enum MemoryUnit {
     Job,
     Node,
     Processor,
@@ -102,7 +140,7 @@ pub(super) enum MemoryUnit {
 /// Parses memory; without a unit, the amount is in megabytes.
 ///
 /// Forms are `16G` since Slurm 21.08, and before `16Gn` per node and `4000Mc` per processor.
-pub(super) fn memory(text: &str) -> Option<RequestedMemory> {
+pub(crate) fn memory(text: &str) -> Option<RequestedMemory> {
     let (amount, per) = match text.as_bytes().last()? {
         b'c' => (&text[..text.len() - 1], MemoryUnit::Processor),
         b'n' => (&text[..text.len() - 1], MemoryUnit::Node),
@@ -155,6 +193,38 @@ mod tests {
         ] {
             check(bad, None);
         }
+    }
+
+    #[test]
+    fn counts() {
+        let check = |text, expect| assert_eq!(count(text), expect, "{text}");
+        check("0", Some(0));
+        check("999999999", Some(999_999_999));
+        check("2K", Some(2048));
+        check("1.50K", Some(1536));
+        check("1M", Some(1 << 20));
+        for bad in ["", "-1", "1.5", "1000000000", "1G", "1T", "K", "9X", "99999999999999999999"] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn resources_by_name() {
+        let text = "billing=8,cpu=4,gres/gpu:a100=2,gres/gpu=2,mem=32G,node=1";
+        let found = ["cpu", "mem", "node", "gres/gpu", "energy", "pu"].map(|name| tres(text, name));
+        assert_eq!(found, [Some("4"), Some("32G"), Some("1"), Some("2"), None, None]);
+    }
+
+    #[test]
+    fn tasks_of_arrays() {
+        let check = |text, expect: Option<&[u32]>| assert_eq!(tasks(text).as_deref(), expect, "{text}");
+        check("1,3-7:2", Some(&[1, 3, 5, 7]));
+        check("9-12%500", Some(&[9, 10, 11, 12]));
+        check("5", Some(&[5]));
+        for bad in ["", "1,", "7-3", "1-3:0", "0-4000000000", "x", "1-", "1,2,..."] {
+            check(bad, None);
+        }
+        assert_eq!(tasks("60-89,91-94").map(|tasks| tasks.len()), Some(34));
     }
 
     #[test]

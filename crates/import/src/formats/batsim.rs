@@ -16,37 +16,35 @@ use miserly_workload::swf::{Field, ReadError, Record};
 use self::json::{JsonJob, JsonWorkload};
 use self::profiles::{ProfileDuration, duration};
 use crate::error::{FieldError, ImportError};
-use crate::log::{ImportedLog, LogHeader, Report, number, sort};
+use crate::log::{ImportedLog, LogHeader, Report, number};
+use crate::options::ImportOptions;
 use crate::remark::{Remark, Remarks};
+
+/// Description of the format, for messages.
+const FORMAT: &str = "a Batsim workload is one JSON object with nb_res, jobs and profiles";
 
 /// Greatest time accepted by the log's reader, in seconds.
 const SECONDS_MAX: f64 = 1e10;
-
-/// Options of the conversion.
-#[derive(Clone, Debug, Default)]
-pub struct BatsimOptions {
-    /// Processors of the machine, instead of the workload's `nb_res`.
-    pub procs: Option<Procs>,
-}
 
 /// Converts a Batsim workload, which is held in memory.
 ///
 /// # Errors
 /// The input is unreadable or not a workload, a job is invalid, or no job has a fixed duration.
-pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<ImportedLog, ImportError> {
+pub fn batsim(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
     let input = trace.unpacked()?;
     let workload: JsonWorkload = serde_json::from_reader(input).map_err(|error| unreadable(trace, error))?;
     let mut remarks = Remarks::default();
     let mut records = Vec::with_capacity(workload.jobs.len());
-    for job in &workload.jobs {
+    for (place, job) in workload.jobs.iter().enumerate() {
         let failed = |error| ImportError::Job { name: trace.name().into(), job: job.id.to_string(), error };
-        records.extend(record(job, &workload, &mut remarks).map_err(failed)?);
+        let record = record(job, &workload, &mut remarks).map_err(failed)?;
+        records.extend(record.map(|record| (record, place)));
     }
     let read = workload.jobs.len() as u64;
     if records.is_empty() {
         return Err(ImportError::Empty { name: trace.name().into(), read, wanted: "made of delays" });
     }
-    assign_numbers(&mut records, &mut remarks);
+    let (records, names) = numbered(records, &workload.jobs, &mut remarks);
     let procs = options.procs.or(workload.nb_res.map(u64::from).map(Procs::new));
     let report = Report {
         name: trace.name().into(),
@@ -58,7 +56,7 @@ pub fn batsim(trace: &Trace, options: &BatsimOptions) -> Result<ImportedLog, Imp
         unused: unused(&workload),
         remarks,
     };
-    let comments = head(&report).comments(records.len());
+    let comments = LogHeader { jobs: names, ..head(&report) }.comments(records.len());
     Ok(ImportedLog { comments, records, report })
 }
 
@@ -77,7 +75,7 @@ fn unreadable(trace: &Trace, error: serde_json::Error) -> ImportError {
         let line = error.line() as u64;
         return trace.read_error(ReadError::Io { line, error: error.into() }).into();
     }
-    ImportError::Json { name: trace.name().into(), error }
+    ImportError::Json { name: trace.name().into(), error, format: FORMAT }
 }
 
 /// Converts a job to a line of a log, or returns `None` if it has no fixed duration.
@@ -88,7 +86,7 @@ fn record(
 ) -> Result<Option<Record>, FieldError> {
     let profile = job.profile.to_string();
     let found = duration(&workload.profiles, &profile).ok_or_else(|| FieldError::Value {
-        field: "profile",
+        field: "profile".into(),
         value: profile.clone(),
         expected: "profile that ends, of those in profiles",
     })?;
@@ -98,18 +96,15 @@ fn record(
     };
     let walltime = job.walltime();
     let times = [job.subtime, delay, walltime.unwrap_or(0.0)];
-    let found = [
-        (walltime.is_none(), Remark::NoWalltime),
-        (times.iter().any(|time| time.fract() != 0.0), Remark::Rounded),
-    ];
-    for (_, remark) in found.into_iter().filter(|(found, _)| *found) {
-        remarks.add(remark, || format!("job {}", job.id));
+    let rounded = times.iter().filter(|time| time.fract() != 0.0).count() as u64;
+    let found = [(u64::from(walltime.is_none()), Remark::NoWalltime), (rounded, Remark::Rounded)];
+    for (count, remark) in found.into_iter().filter(|(count, _)| *count > 0) {
+        remarks.add_all(remark, count, || format!("job {}", job.id));
     }
     let [submit, runtime] = [seconds("subtime", job.subtime)?, seconds("delay", delay)?];
     let estimate = walltime.map(|walltime| seconds("walltime", walltime)).transpose()?;
     let killed = estimate.is_some_and(|estimate| runtime > estimate);
     let mut record = Record::unknown();
-    record.set(Field::Job, job.id.number().unwrap_or(-1));
     record.set(Field::Submit, submit);
     record.set(Field::Runtime, runtime);
     record.set(Field::Allocated, job.res.get().into());
@@ -125,20 +120,41 @@ fn seconds(field: &'static str, value: f64) -> Result<i64, FieldError> {
     if (0.0..=SECONDS_MAX).contains(&value) {
         return Ok((value + 0.5).floor() as i64);
     }
-    Err(FieldError::Value { field, value: value.to_string(), expected: "time from 0 to 10^10 s" })
+    Err(FieldError::Value {
+        field: field.into(),
+        value: value.to_string(),
+        expected: "time from 0 to 10^10 s",
+    })
 }
 
-/// Keeps the ids as job numbers if they are distinct numbers from 1.
-fn assign_numbers(records: &mut [Record], remarks: &mut Remarks) {
-    sort(records);
-    let ids: BTreeSet<i64> = records.iter().map(|record| record.get(Field::Job)).collect();
-    if ids.len() == records.len() && ids.first() >= Some(&1) {
-        return;
+/// Numbers the jobs: by their ids if these are distinct numbers, else from 1 in the order of submission. Then the ids are returned
+/// too, for the header. Each record has its place in `jobs`.
+fn numbered(
+    mut records: Vec<(Record, usize)>,
+    jobs: &[JsonJob],
+    remarks: &mut Remarks,
+) -> (Vec<Record>, Vec<String>) {
+    let mut ids: Vec<i64> = records.iter().filter_map(|(_, place)| jobs[*place].id.number()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let are_numbers = ids.len() == records.len();
+    if are_numbers {
+        for (record, place) in &mut records {
+            record.set(Field::Job, jobs[*place].id.number().unwrap_or(-1));
+        }
     }
-    number(records);
-    for record in records {
-        remarks.add(Remark::Renumbered, || format!("now job {}", record.get(Field::Job)));
+    records.sort_by_key(|(record, _)| (record.get(Field::Submit), record.get(Field::Job)));
+    let places: Vec<usize> = records.iter().map(|(_, place)| *place).collect();
+    let mut records: Vec<Record> = records.into_iter().map(|(record, _)| record).collect();
+    if are_numbers {
+        return (records, vec![]);
     }
+    number(&mut records);
+    let names: Vec<String> = places.into_iter().map(|place| jobs[place].id.to_string()).collect();
+    for (name, number) in names.iter().zip(1..) {
+        remarks.add(Remark::Renumbered, || format!("{name} is now job {number}"));
+    }
+    (records, names)
 }
 
 /// Returns the fields of jobs that Batsim passes to its scheduler.

@@ -1,0 +1,250 @@
+//! Accounting of a batch system: every row of a finished run becomes a job.
+
+use miserly_workload::Trace;
+use miserly_workload::swf::{Field, ReadError, Record};
+
+use crate::error::{FieldError, ImportError};
+use crate::format::Format;
+use crate::job::{NumberMaps, RowJobs, Unfinished, jobs_of_row};
+use crate::log::{ImportedLog, LogHeader, Report, busiest, number, sort};
+use crate::options::{ImportOptions, SubmitAt};
+use crate::remark::{Remark, Remarks};
+use crate::row::{Column, Row};
+
+/// A day in seconds.
+const DAY: i64 = 86_400;
+
+/// The time after which a job that runs without a limit counts as a runaway, in seconds.
+const LONG: i64 = 30 * DAY;
+
+/// Calls `work` with each line of accounting that is neither blank nor a comment after `#`, and its number.
+///
+/// # Errors
+/// The input is unreadable, `work` fails, or the last line is cut and the options are not lenient.
+pub(crate) fn lines(
+    trace: &Trace,
+    accounting: &mut Accounting<'_>,
+    mut work: impl FnMut(&mut Accounting<'_>, &str, u64) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut lines = trace.reader()?;
+    loop {
+        let read = lines.next_raw().map_err(|error| unreadable(trace, error))?;
+        let Some(line) = read else { return Ok(()) };
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end_matches(['\r', ' ']);
+        if text.trim().is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let text = text.to_owned();
+        // The system ends every line, so this one is cut.
+        if !lines.has_line_end() {
+            return accounting.cut(trace.name(), lines.line());
+        }
+        work(accounting, &text, lines.line())?;
+    }
+}
+
+fn unreadable(trace: &Trace, error: ReadError) -> ImportError {
+    match error {
+        ReadError::TooLong { line } => ImportError::TooLong { name: trace.name().into(), line },
+        error => trace.read_error(error).into(),
+    }
+}
+
+/// The state of the conversion.
+pub(crate) struct Accounting<'a> {
+    format: Format,
+    options: &'a ImportOptions,
+    records: Vec<Record>,
+    numbers: NumberMaps,
+    remarks: Remarks,
+    pub(crate) unused: Vec<String>,
+    read: u64,
+    has_ids: bool,
+    /// Jobs that run, with the place of their row.
+    running: Vec<(Unfinished, String)>,
+    /// The latest time of a row.
+    latest: i64,
+}
+
+impl Accounting<'_> {
+    pub(crate) fn new(format: Format, options: &ImportOptions) -> Accounting<'_> {
+        Accounting {
+            format,
+            options,
+            records: vec![],
+            numbers: NumberMaps::new(options.keep_ids),
+            remarks: Remarks::default(),
+            unused: vec![],
+            read: 0,
+            has_ids: false,
+            running: vec![],
+            latest: 0,
+        }
+    }
+
+    /// Adds the jobs of a row, which is at `line`, or refuses an invalid one.
+    pub(crate) fn add(&mut self, row: Result<Row<'_>, FieldError>, line: u64) -> Result<(), FieldError> {
+        self.add_at(row, || format!("line {line}"))
+    }
+
+    /// Adds the jobs of a row. `place` is its place in the input.
+    pub(crate) fn add_at(
+        &mut self,
+        row: Result<Row<'_>, FieldError>,
+        place: impl Fn() -> String,
+    ) -> Result<(), FieldError> {
+        let found = row.and_then(|row| {
+            self.has_ids |= row.has(Column::Job);
+            jobs_of_row(&row, self.options, &mut self.numbers)
+        });
+        let RowJobs { records, count, remarks, unfinished, latest } = match found {
+            Ok(jobs) => jobs,
+            Err(error) if self.options.lenient => {
+                self.read += 1;
+                self.remarks.add(Remark::Malformed, || format!("{}: {error}", place()));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        self.read += count;
+        self.latest = self.latest.max(latest);
+        for remark in remarks {
+            self.remarks.add_all(remark, count, &place);
+        }
+        self.running.extend(unfinished.map(|unfinished| (unfinished, place())));
+        self.records.extend(records);
+        Ok(())
+    }
+
+    /// Counts a record that is not a job.
+    pub(crate) fn leave_out(&mut self, remark: Remark, line: u64) {
+        self.read += 1;
+        self.remarks.add(remark, || format!("line {line}"));
+    }
+
+    /// Refuses a line without a line end, or counts it.
+    fn cut(&mut self, name: &str, line: u64) -> Result<(), ImportError> {
+        self.read += 1;
+        if !self.options.lenient {
+            return Err(ImportError::Cut { name: name.into(), line });
+        }
+        self.remarks.add(Remark::Malformed, || format!("line {line}: no line end"));
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self, name: &str) -> Result<ImportedLog, ImportError> {
+        self.judge_running();
+        sort(&mut self.records);
+        self.remove_repetitions();
+        let Some(first) = self.records.first().map(|record| record.get(Field::Submit)) else {
+            return Err(ImportError::Empty { name: name.into(), read: self.read, wanted: "over" });
+        };
+        for record in &mut self.records {
+            record.set(Field::Submit, record.get(Field::Submit) - first);
+        }
+        if !self.options.keep_ids || !self.has_ids {
+            number(&mut self.records);
+        }
+        let report = Report {
+            name: name.into(),
+            format: self.format.about(),
+            read: self.read,
+            written: self.records.len() as u64,
+            procs: self.options.procs,
+            busiest: busiest(&self.records),
+            unused: std::mem::take(&mut self.unused),
+            remarks: std::mem::take(&mut self.remarks),
+        };
+        let comments = self.head(first, &report).comments(self.records.len());
+        Ok(ImportedLog { comments, records: self.records, report })
+    }
+
+    /// Tells runaway jobs from those that ran when the accounting was read: at its latest time, their limit had ended more
+    /// than a day before.
+    fn judge_running(&mut self) {
+        for (Unfinished { start, limit }, place) in std::mem::take(&mut self.running) {
+            let end = start.saturating_add(limit.map_or(LONG, |limit| limit.saturating_add(DAY)));
+            let remark = if end < self.latest { Remark::Runaway } else { Remark::Unfinished };
+            self.remarks.add(remark, || place);
+        }
+    }
+
+    /// Removes duplicate runs, and counts the runs with the number of an earlier one.
+    fn remove_repetitions(&mut self) {
+        if !self.has_ids {
+            return;
+        }
+        let remarks = &mut self.remarks;
+        self.records.dedup_by(|later, earlier| {
+            let same = later == earlier;
+            if same {
+                remarks.add(Remark::Repeated, || format!("job {}", later.get(Field::Job)));
+            }
+            same
+        });
+        let mut runs: Vec<&Record> = self.records.iter().collect();
+        runs.sort_by_key(|record| record.get(Field::Job));
+        for pair in runs.windows(2).filter(|pair| pair[0].get(Field::Job) == pair[1].get(Field::Job)) {
+            let remark = if is_requeued(pair[0], pair[1]) { Remark::RunAgain } else { Remark::Recycled };
+            remarks.add(remark, || format!("job {}", pair[0].get(Field::Job)));
+        }
+    }
+
+    fn head(&self, first: i64, report: &Report) -> LogHeader<'_> {
+        let local = report.remarks.count(Remark::LocalTime) > 0;
+        let zone = self.options.time_zone.as_ref().and_then(|zone| zone.iana_name());
+        let zone = zone.map(|zone| format!("TimeZoneString: {zone}"));
+        LogHeader {
+            computer: self.format.computer(),
+            unix_start: Some(first),
+            zone: zone.or_else(|| local.then(|| "TimeZone: 0".into())),
+            nodes: self.options.nodes,
+            procs: self.options.procs,
+            queues: Some(&self.numbers.queues),
+            partitions: Some(&self.numbers.qos),
+            jobs: vec![],
+            notes: self.notes(local, report),
+        }
+    }
+
+    fn notes(&self, local: bool, report: &Report) -> Vec<String> {
+        let Report { name, read, written, .. } = report;
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let submission = match self.options.submit_at {
+            SubmitAt::Submit => "the submission is when the user submitted the job",
+            SubmitAt::Eligible => "the submission is when the job became eligible",
+        };
+        let ids = if self.options.keep_ids {
+            "jobs, users and groups have the ids that they had on the cluster"
+        } else {
+            "jobs are numbered by submission, users and groups by appearance"
+        };
+        let mut notes =
+            vec![format!("made of the {} {name}: {written} jobs of {read} read", self.format.about())];
+        if matches!(self.format, Format::Slurm | Format::SlurmJson) {
+            notes.push("queues are Slurm's partitions; partitions are Slurm's QOS".into());
+        }
+        notes.push(
+            "a job that was requeued is a job for each of its runs; the runtime is without suspension".into(),
+        );
+        notes.extend([submission.into(), ids.into()]);
+        notes.extend(
+            self.options
+                .cpus_per_node
+                .map(|cpus| format!("a size that is only known in nodes counts {cpus} processors for each")),
+        );
+        if local {
+            notes.push("the times are the cluster's local time, read as UTC".into());
+        }
+        notes
+    }
+}
+
+/// Returns whether a run with the number of an earlier one is the same job again: of the same user, and submitted at most a
+/// day after the earlier run.
+fn is_requeued(earlier: &Record, later: &Record) -> bool {
+    let known = |field| earlier.recorded(field).map_or(0, u64::cast_signed);
+    let end = earlier.get(Field::Submit) + known(Field::Wait) + known(Field::Runtime);
+    earlier.get(Field::User) == later.get(Field::User) && later.get(Field::Submit) <= end + DAY
+}

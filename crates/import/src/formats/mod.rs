@@ -1,0 +1,64 @@
+//! The readers of the formats.
+
+mod sacct;
+
+mod sacct_json;
+
+mod pbs;
+
+mod positions;
+
+mod batsim;
+
+#[cfg(test)]
+mod tests;
+
+use miserly_workload::Trace;
+
+pub use batsim::batsim;
+pub(crate) use pbs::is_pbs;
+pub(crate) use positions::{is_grid_engine, is_lsf};
+pub(crate) use sacct::is_accounting;
+pub use sacct::{columns, command, slurm};
+
+use crate::error::ImportError;
+use crate::format::Format;
+use crate::log::{ImportedLog, Report};
+use crate::options::ImportOptions;
+
+/// Converts a log of this format.
+///
+/// # Errors
+/// The input is unreadable, is not of the format, or has no job to write. Without `lenient`, also if a line is
+/// invalid. [`Format::Swf`] needs no conversion, and is read as a header of accounting.
+pub fn import(trace: &Trace, format: Format, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
+    match format {
+        Format::Slurm | Format::Swf => slurm(trace, options),
+        Format::SlurmJson => sacct_json::slurm_json(trace, options),
+        Format::Pbs => pbs::pbs(trace, options),
+        Format::Lsf => positions::lsf(trace, options),
+        Format::GridEngine => positions::grid_engine(trace, options),
+        Format::Batsim => batsim(trace, options),
+    }
+}
+
+/// Returns a log in the Standard Workload Format, converted if it has another format, with the report of the conversion.
+///
+/// # Errors
+/// As [`import`], and if the format of the log is unknown.
+pub fn converted(trace: Trace, options: &ImportOptions) -> Result<(Trace, Option<Report>), ImportError> {
+    let format = Format::of(&trace)?;
+    if format == Format::Swf {
+        return Ok((trace, None));
+    }
+    let log = import(&trace, format, options)?;
+    let mut text = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = log.write(&mut text);
+    Ok((trace.with_text(text), Some(log.report)))
+}
+
+/// Returns a time in seconds in the notation of the rows.
+fn clock(seconds: i64) -> String {
+    format!("0:0:{seconds}")
+}

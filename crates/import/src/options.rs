@@ -1,0 +1,35 @@
+//! Options of a conversion.
+
+use jiff::tz::TimeZone;
+use miserly_core::Procs;
+
+/// The time that counts as a job's submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SubmitAt {
+    /// Submission by the user.
+    #[default]
+    Submit,
+    /// Eligibility: no dependency, begin time or hold delays the job.
+    Eligible,
+}
+
+/// Options of a conversion. A format that has no use for an option ignores it.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Processors of the machine, which accounting does not contain.
+    pub procs: Option<Procs>,
+    /// Nodes of the machine.
+    pub nodes: Option<u32>,
+    /// Processors of a node, for jobs whose size is a number of nodes.
+    pub cpus_per_node: Option<u32>,
+    /// Time zone of the cluster, for the header and for times without an offset.
+    pub time_zone: Option<TimeZone>,
+    /// Separator of the columns of `sacct`, if it is not that of the header.
+    pub delimiter: Option<String>,
+    /// Time that counts as a job's submission.
+    pub submit_at: SubmitAt,
+    /// Whether jobs, users and groups keep their ids instead of numbers in order of appearance.
+    pub keep_ids: bool,
+    /// Whether invalid lines are skipped and counted.
+    pub lenient: bool,
+}

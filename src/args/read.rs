@@ -1,0 +1,58 @@
+//! The options for reading a log that is converted first.
+
+use clap::{Args, value_parser};
+use miserly_import::{ImportOptions, SubmitAt, TimeZone};
+
+use super::import::SUBMIT_AT;
+use super::values::words;
+
+const HEADING: &str = "Options of reading (docs/import.md)";
+
+/// The options for reading a log that is not as the Standard Workload Format has it.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ReadArgs {
+    #[command(flatten)]
+    pub(crate) conversion: ConversionArgs,
+
+    /// Takes the missing fields of a line in the Standard Workload Format as unknown; it needs the first five
+    #[arg(long, help_heading = HEADING)]
+    pub(crate) missing_fields: bool,
+}
+
+/// The options of a conversion of accounting.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ConversionArgs {
+    /// The time zone of the cluster, such as Europe/Berlin, for times without one and for the header
+    #[arg(long, help_heading = HEADING, value_name = "ZONE", value_parser = time_zone)]
+    pub(crate) time_zone: Option<TimeZone>,
+
+    /// The processors of a node, for accounting that has the size of a job in nodes only
+    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub(crate) cpus_per_node: Option<u32>,
+
+    /// The separator of the columns of sacct [default: that of its header]
+    #[arg(long, help_heading = HEADING, value_name = "TEXT")]
+    pub(crate) delimiter: Option<String>,
+
+    /// The time of accounting that is the submission of a job
+    #[arg(long, help_heading = HEADING, value_parser = words(&SUBMIT_AT), default_value = "submit")]
+    pub(crate) submit_at: SubmitAt,
+}
+
+impl ConversionArgs {
+    /// Returns the options of a conversion.
+    pub(crate) fn options(&self) -> ImportOptions {
+        ImportOptions {
+            time_zone: self.time_zone.clone(),
+            cpus_per_node: self.cpus_per_node,
+            delimiter: self.delimiter.clone(),
+            submit_at: self.submit_at,
+            ..ImportOptions::default()
+        }
+    }
+}
+
+/// Parses a time zone.
+fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
+    TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
+}

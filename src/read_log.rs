@@ -1,0 +1,67 @@
+//! Logs of every format, as the Standard Workload Format.
+
+use std::io::Write;
+use std::path::Path;
+
+use miserly_core::Procs;
+use miserly_import::{Format, ImportError, ImportOptions, Report, converted};
+use miserly_report::import_summary;
+use miserly_workload::{Trace, TraceError};
+
+use crate::args::ReadArgs;
+
+/// Opens the file with that name. `-` is standard input.
+pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
+    if path == Path::new("-") { Trace::stdin() } else { Trace::open(path) }
+}
+
+/// Returns the log with that name. One of another format is converted, and the counts of the conversion are printed to
+/// standard error.
+///
+/// `procs` are the processors of the machine, if an option gives them. Jobs keep their numbers.
+pub(crate) fn read_log(
+    path: &Path,
+    args: &ReadArgs,
+    lenient: bool,
+    procs: Option<Procs>,
+) -> anyhow::Result<Trace> {
+    let trace = open(path)?.filling_missing_fields(args.missing_fields);
+    // Every line of an unknown format is malformed, and counted.
+    if lenient && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
+        return Ok(trace);
+    }
+    Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.conversion.options() })?)
+}
+
+/// Returns the log as [`read_log`] does, for a command that counts malformed lines.
+pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
+    let trace = open(path)?.filling_missing_fields(args.missing_fields);
+    Ok(as_swf(trace, ImportOptions { procs, lenient: true, ..args.conversion.options() })?)
+}
+
+fn as_swf(trace: Trace, options: ImportOptions) -> Result<Trace, ImportError> {
+    let (trace, report) = converted(trace, &ImportOptions { keep_ids: true, ..options })?;
+    if let Some(report) = report {
+        show_conversion(&report);
+    }
+    Ok(trace)
+}
+
+/// Prints the counts of a conversion to standard error, with a warning if the machine is too small.
+pub(crate) fn show_conversion(report: &Report) {
+    warn_of_size(report);
+    // Standard error may be closed.
+    let _ = std::io::stderr().write_all(import_summary(report).as_bytes());
+}
+
+/// Warns if the log used more at one instant than the machine has.
+pub(crate) fn warn_of_size(report: &Report) {
+    if let (Some(procs), Some(busiest)) = (report.procs, report.busiest)
+        && busiest > procs.get()
+    {
+        note!(
+            "warning: {}: the machine has {procs} processors, but up to {busiest} were in use at once; check --procs",
+            report.name
+        );
+    }
+}
