@@ -9,7 +9,6 @@ use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
 use miserly_report::{Compared, best_run, compare_tables, needs_whole_runtimes};
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
-use miserly_sim::Grouping;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Overrun, Trace};
 use rayon::prelude::*;
@@ -18,7 +17,7 @@ use serde::Serialize;
 use crate::args::{CompareArgs, RunArgs};
 use crate::commands::simulate::{MadeRun, RunKind};
 use crate::output::{print, print_json};
-use crate::page::forget;
+use crate::page::{Shown, forget};
 use crate::progress::Progress;
 use crate::run_options::{open, prepare, prepare_another};
 use crate::warnings::warn;
@@ -35,9 +34,6 @@ const DEFAULT_POLICIES: [&str; 6] = [
 
 /// The error of the estimates of the embedded workload. Backfilling depends on it.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
-
-/// The groups by which the verdict shows who pays, without --by.
-const VERDICT_GROUPS: [Grouping; 1] = [Grouping::Category];
 
 /// The policy of the default set with which the verdict compares the best one.
 const DEFAULT_AGAINST: &str = "easy";
@@ -69,6 +65,8 @@ struct Schedules {
     /// The recordings of the runs, for the charts of a page.
     recordings: Vec<Recording>,
     verdict: Option<String>,
+    /// The grouping of the heat maps of a page.
+    groups: String,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
@@ -79,13 +77,13 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let policies = policies_or_default(&args.policy)?;
     let difference = pair(&args.difference, &policies)?;
     let against = against(args, &policies)?;
-    let setups = setups(args)?;
+    let (setups, shown): (Vec<RunSetup>, Vec<Shown>) = setups(args)?.into_iter().unzip();
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
     let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
     let warned = warn(schedules.iter().filter_map(|schedules| schedules.runs.first()));
-    let groups = args.by.first().unwrap_or(&VERDICT_GROUPS[0]).to_string();
-    for (setup, schedules) in setups.iter().zip(&mut schedules) {
-        schedules.verdict = schedules.verdict(setup, &policies, &against, &groups)?;
+    for ((setup, shown), schedules) in setups.iter().zip(&shown).zip(&mut schedules) {
+        schedules.verdict = schedules.verdict(setup, &policies, &against, &shown.pays.to_string())?;
+        schedules.groups = shown.heat.to_string();
     }
     args.report.write(schedules.iter().map(Schedules::of_page).collect(), &args.by, difference)?;
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
@@ -173,6 +171,7 @@ impl Schedules {
         LogRuns {
             recorded: self.recorded.as_ref(),
             verdict: self.verdict.clone(),
+            groups: &self.groups,
             runs: self.runs.iter().zip(&self.recordings).collect(),
         }
     }
@@ -282,11 +281,12 @@ fn plain(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// Returns the setup of each log, for each value of the options.
-fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
-    let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
+/// Returns the setup of each log, for each value of the options, and the groupings that are shown.
+fn setups(args: &CompareArgs) -> anyhow::Result<Vec<(RunSetup, Shown)>> {
+    let viewed = |log: RunSetup| -> anyhow::Result<(RunSetup, Shown)> {
         let log = log.with_checksum(args.json || args.report.is_requested())?;
-        Ok(args.report.records(log, false, &args.by, &VERDICT_GROUPS))
+        let shown = Shown::new(&log, &args.by)?;
+        Ok((args.report.records(log, false, &args.by, Some(&shown)), shown))
     };
     if args.traces.is_empty() {
         let of_run = |run: &RunArgs| viewed(prepare(embedded()?, run, EMBEDDED_ESTIMATES.parse()?)?);
@@ -297,7 +297,7 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
         let first = setups.len();
         for run in &args.run.sweep_of(path)? {
             let setup = match setups.get(first) {
-                Some(other) => prepare_another(other, run, Estimates::default())?,
+                Some((other, _)) => prepare_another(other, run, Estimates::default())?,
                 None => prepare(open(path)?, run, Estimates::default())?,
             };
             setups.push(viewed(setup)?);

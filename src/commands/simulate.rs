@@ -15,7 +15,7 @@ use miserly_workload::Estimates;
 use crate::args::SimulateArgs;
 use crate::commands::compare::verdict;
 use crate::output::{print, print_json, refuse_the_input_itself};
-use crate::page::forget;
+use crate::page::{Shown, forget};
 use crate::progress::Progress;
 use crate::run_options::{open, prepare, prepare_another};
 use crate::warnings::warn;
@@ -73,7 +73,8 @@ fn simulate(
     format: Option<(&Path, Format)>,
 ) -> anyhow::Result<Simulated> {
     let prepared = setup.with_checksum(args.json || args.report.is_requested())?;
-    let prepared = args.report.records(prepared, args.details, &args.by, &[]);
+    let groups = args.report.is_requested().then(|| Shown::new(&prepared, &args.by)).transpose()?;
+    let prepared = args.report.records(prepared, args.details, &args.by, groups.as_ref());
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let shown = !args.json || args.report.is_requested();
@@ -92,7 +93,9 @@ fn simulate(
     } else {
         None
     };
-    args.report.write(vec![LogRuns { recorded: recorded.as_ref(), verdict, runs }], &args.by, None)?;
+    let groups = groups.map(|shown| shown.heat.to_string()).unwrap_or_default();
+    let log = LogRuns { recorded: recorded.as_ref(), verdict, groups: &groups, runs };
+    args.report.write(vec![log], &args.by, None)?;
     forget(&mut outcome, args.details, &args.by);
     Ok(Simulated { prepared, outcome, recorded })
 }

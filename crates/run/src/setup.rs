@@ -6,7 +6,9 @@ use std::sync::Arc;
 use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
-use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
+use miserly_sim::{
+    Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation, SuitedRanges,
+};
 use miserly_workload::swf::{ReadError, Record, Status};
 use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
 
@@ -123,6 +125,19 @@ impl RunSetup {
     pub fn grouped(mut self, by: &[Grouping]) -> RunSetup {
         by.clone_into(&mut self.options.by);
         self
+    }
+
+    /// Returns the grouping by runtime and processors that suits the jobs of the run. It reads the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn suited_grouping(&self) -> Result<Grouping, TraceError> {
+        let mut ranges = SuitedRanges::default();
+        for job in self.logged_jobs(false)? {
+            let job = job?;
+            ranges.add(job.request.procs(), job.runtime.0);
+        }
+        Ok(ranges.grouping())
     }
 
     /// Returns the options of the run.

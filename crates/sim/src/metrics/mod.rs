@@ -32,7 +32,7 @@ use miserly_core::{Effect, JobNumber, Procs, Refusal, Request, Span, StartReason
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
 pub use groups::{
-    Group, GroupKey, Grouping, GroupingError, Groups, MOST_BOUNDS, OwnGroup, OwnRanges, Quality,
+    Group, GroupKey, Grouping, GroupingError, Groups, MOST_BOUNDS, OwnGroup, OwnRanges, Quality, SuitedRanges,
 };
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
