@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use miserly_core::{Kind, Resources, Span, Time};
-use miserly_forecast::{GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, what_if};
+use miserly_forecast::{
+    GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, coverage, what_if,
+};
 use miserly_policies::PolicySpec;
 use miserly_report::{
     AtomicFile, WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table,
@@ -169,6 +171,8 @@ fn document(
         moved: SHAKE.into(),
         only_before: only(|job| job.before.is_some() && job.after.is_none()),
         only_after: only(|job| job.before.is_none() && job.after.is_some()),
+        coverage: (copies > 0).then(|| coverage(copies)),
+        significant: result.significant,
         job: after.added.map(|job| added(job, result)),
         all: group("all".to_owned(), &result.all),
         bounded_slowdown: WhatIfSlowdownDoc {

@@ -25,7 +25,7 @@ fn an_added_job_delays_others_and_changes_no_past() {
     let lab = lab();
     let line = "what-if log.swf -p conservative --cpus 6 --time 50min --at 20000 --copies 4 --jobs rows.csv";
     let text = lab.stdout(line);
-    for part in ["a further job of 6 processors for 50m", "the added job", "wait longer", "middle 90 %"] {
+    for part in ["a further job of 6 processors for 50m", "the added job", "wait longer", "range"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let document = lab.document(&format!("{line} --json"));

@@ -22,8 +22,7 @@ impl RunSetup {
 
     /// Returns the measures of the waits that a log records, before the first job.
     fn empty_metrics(&self) -> Metrics {
-        let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        Metrics::new(self.procs(), warmup).grouped(&self.options.by)
+        Metrics::new(self.procs(), self.warmup()).grouped(&self.options.by)
     }
 }
 

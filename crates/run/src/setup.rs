@@ -150,6 +150,11 @@ impl RunSetup {
         self.options.jobs.procs
     }
 
+    /// Returns the time after the first submission in which jobs are not measured.
+    pub fn warmup(&self) -> Span {
+        Span::from_secs(self.options.warmup).unwrap_or(Span::MAX)
+    }
+
     /// Returns a simulation of the machine under `policy`.
     ///
     /// # Errors
@@ -248,9 +253,9 @@ impl RunSetup {
         let watch = Stopwatch::start();
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_numbered_processors() } else { simulation };
-        let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics =
-            Metrics::new(self.procs(), warmup).in_batches(self.options.batches).grouped(&self.options.by);
+        let mut metrics = Metrics::new(self.procs(), self.warmup())
+            .in_batches(self.options.batches)
+            .grouped(&self.options.by);
         let mut series = self.options.details.then(|| Series::new(self.procs()));
         let mut all: Vec<&mut dyn Observer> = vec![&mut metrics];
         if let Some(series) = &mut series {

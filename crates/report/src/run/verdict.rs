@@ -77,7 +77,7 @@ impl Compared<'_> {
             than(wait, *other),
             base.policy,
             time(*other),
-            significance(best, base)
+            significance(DifferenceDoc::new(best, base, WAIT).within_noise)
         );
         let runs: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
         let price = self.who_pays(best, base).into_iter().chain(longest_wait(best, &runs));
@@ -194,8 +194,9 @@ fn than_in(value: f64, baseline: f64) -> String {
     than(value, baseline) + " in"
 }
 
-fn significance(best: &RunDoc, baseline: &RunDoc) -> &'static str {
-    match DifferenceDoc::new(best, baseline, WAIT).within_noise {
+/// Returns the sentence about a difference whose interval contains 0 or not.
+pub(super) fn significance(within_noise: Option<bool>) -> &'static str {
+    match within_noise {
         Some(false) => "The difference is significant (95 %).",
         Some(true) => "The difference is not significant (95 %).",
         None => {
