@@ -7,7 +7,7 @@ use miserly_policies::PolicySpec;
 use miserly_sim::Grouping;
 
 use super::run::RunArgs;
-use super::tables::{GroupingParser, ReportFileArgs, TableArgs};
+use super::tables::{GroupingParser, ReportFileArgs, RunTableArgs};
 use super::values::seconds;
 
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) jobs: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub(crate) table: RunTableArgs,
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
@@ -64,7 +64,7 @@ pub(crate) struct CompareArgs {
     pub(crate) run: RunArgs,
 
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub(crate) table: RunTableArgs,
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,

@@ -24,7 +24,26 @@ pub(crate) struct TableArgs {
 impl TableArgs {
     /// Returns how tables print on this output.
     pub(crate) fn style(&self) -> TableStyle {
-        TableStyle { width: Some(width()), seconds: self.seconds, colour: colours(&io::stdout()) }
+        let colour = colours(&io::stdout());
+        TableStyle { width: Some(width()), seconds: self.seconds, colour, ..TableStyle::default() }
+    }
+}
+
+/// The options of tables of runs.
+#[derive(Debug, Args)]
+pub(crate) struct RunTableArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Shows all measures in the table, instead of six
+    #[arg(long, conflicts_with = "json")]
+    all_measures: bool,
+}
+
+impl RunTableArgs {
+    /// Returns how tables print on this output.
+    pub(crate) fn style(&self) -> TableStyle {
+        TableStyle { all_measures: self.all_measures, ..self.table.style() }
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         return print_json(&Document::new(&story, args.policy.to_string()));
     }
     let clock = Clock::new(prepared.dates(), args.seconds);
-    let style = TableStyle { width: Some(width()), seconds: args.seconds, colour: false };
+    let style = TableStyle { width: Some(width()), seconds: args.seconds, ..TableStyle::default() };
     let chart = chart(&story, &watch.held, &clock, width());
     print(&story.text(&args.policy.to_string(), chart.as_deref(), &clock, style))
 }

@@ -19,6 +19,8 @@ pub struct TableStyle {
     pub seconds: bool,
     /// Whether the best and the worst values have colours.
     pub colour: bool,
+    /// Whether tables of runs have all measures, instead of six.
+    pub all_measures: bool,
 }
 
 /// The kind of a figure, which decides how a table prints it.
@@ -176,23 +178,21 @@ impl TextTable {
     }
 }
 
-/// Breaks text into lines of at most `width` characters, at blanks.
+/// Breaks text into lines of at most `width` characters, at blanks. A percent sign stays beside its number.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let text = text.replace(" %", "\u{a0}%");
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
-            // A percent sign stays beside its number.
-            Some(line)
-                if word.starts_with('%') || line.chars().count() + 1 + word.chars().count() <= width =>
-            {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
             _ => lines.push(word.to_owned()),
         }
     }
-    lines
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 #[cfg(test)]

@@ -4,17 +4,19 @@ use miserly_run::RunDoc;
 
 use super::group_tables::tables_by;
 use super::layout::{TableStyle, TextTable};
-use super::tables::{BEST, comparison_rows, facts, first_run, legend_of, log_entries, measure_table};
+use super::tables::{
+    BEST, MEANINGS, comparison_rows, facts, first_run, legend_of, log_entries, measure_table,
+};
 use crate::page::{Block, Emphasis, TableCell, TableData};
 
 /// Returns the summary of runs of one log: the key figures, their marks, the log, and its settings.
 ///
 /// A single run has its measures with their intervals instead of a comparison.
 pub fn summary_blocks(outcomes: &[&RunDoc]) -> Vec<Block> {
-    let style = TableStyle::default();
+    let style = TableStyle { all_measures: true, ..TableStyle::default() };
     let Some(first) = first_run(outcomes) else { return Vec::new() };
     let mut blocks = match outcomes {
-        [run] => vec![Block::Table(on_page(measure_table(run, style))), Block::Table(fact_table(run))],
+        [run] => vec![Block::Table(on_page(measure_table(run, style))), Block::Table(fact_table(run, style))],
         _ => comparison_blocks(outcomes, style),
     };
     let entries = log_entries(first, outcomes);
@@ -35,13 +37,16 @@ fn comparison_blocks(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Block> {
     let legend = legend_of(&rows, outcomes);
     let header = std::iter::once(String::new()).chain(policies).collect();
     let table = Block::Table(on_page(TextTable { header, rows }));
-    std::iter::once(table).chain(legend.map(|legend| Block::Text(format!("{legend}.")))).collect()
+    let meanings = MEANINGS.iter().map(|(name, meaning)| format!("{}: {meaning}.", capitalised(name)));
+    let meanings = Block::Text(meanings.collect::<Vec<_>>().join(" "));
+    let legend = legend.map(|legend| Block::Text(format!("{legend}.")));
+    std::iter::once(table).chain(legend).chain([meanings]).collect()
 }
 
 /// Returns the figures of a run that are no measures of jobs.
-fn fact_table(run: &RunDoc) -> TableData {
+fn fact_table(run: &RunDoc, style: TableStyle) -> TableData {
     let row = |(name, value): (&str, String)| vec![TableCell::text(name), TableCell::text(value)];
-    TableData { caption: None, header: Vec::new(), rows: facts(run).into_iter().map(row).collect() }
+    TableData { caption: None, header: Vec::new(), rows: facts(run, style).into_iter().map(row).collect() }
 }
 
 /// Returns the table as a page shows it: the best value of a row has an emphasis beside its mark.

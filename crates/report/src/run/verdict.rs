@@ -149,10 +149,11 @@ impl Compared<'_> {
         let (waits, waited) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
         let change = change(waits, waited);
         Some(format!(
-            "The {} jobs of {} {} wait {change}: {} instead of {}.",
-            count(after.jobs),
+            "The {} of {} {} wait{} {change}: {} instead of {}.",
+            if after.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", count(after.jobs)) },
             self.group(),
             after.group,
+            if after.jobs == 1 { "s" } else { "" },
             time(waits),
             time(waited)
         ))

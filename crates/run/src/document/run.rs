@@ -34,6 +34,9 @@ pub struct RunDoc {
     pub uncertainty: UncertaintyDoc,
     /// Busy processor-seconds over processors x makespan, 0 to 1.
     pub utilization: Option<f64>,
+    /// The same from the first submission to the last one, without the end of the schedule. Null if they are one instant.
+    #[serde(default)]
+    pub utilization_to_last_submission: Option<f64>,
     /// Share of the machine that was idle while a job waited, 0 to 1.
     pub loss_of_capacity: Option<f64>,
     /// Share of the machine kept idle for a job with a reservation of the whole host, 0 to 1.
@@ -286,6 +289,7 @@ impl RunDoc {
             },
             uncertainty: UncertaintyDoc::new(&metrics.batches),
             utilization: metrics.utilization(),
+            utilization_to_last_submission: metrics.utilization_to_last_submission(),
             loss_of_capacity: metrics.loss_of_capacity(),
             kept_idle: metrics.kept_idle(),
             lost_work: metrics.lost_work(),
