@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
-use miserly_report::{Compared, best_run, compare_tables, needs_whole_runtimes};
+use miserly_report::page::exported;
+use miserly_report::{Compared, best_run, compare_tables, needs_whole_runtimes, run_sections};
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Overrun, Trace};
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let (setups, shown): (Vec<RunSetup>, Vec<Shown>) = setups(args)?.into_iter().unzip();
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
     let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
-    let warned = warn(schedules.iter().filter_map(|schedules| schedules.runs.first()));
+    let warned = warn(schedules.iter().flat_map(|schedules| &schedules.runs));
     for ((setup, shown), schedules) in setups.iter().zip(&shown).zip(&mut schedules) {
         schedules.verdict = schedules.verdict(setup, &policies, &against, &shown.pays.to_string())?;
         schedules.groups = shown.heat.to_string();
@@ -98,6 +99,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         schedules.all_mut().for_each(|outcome| setup.name_groups(outcome));
     }
     let style = args.table.style();
+    if let Some(format) = args.table.format() {
+        let sections = schedules
+            .iter()
+            .flat_map(|schedules| run_sections(&schedules.all(), schedules.verdict.as_deref(), style));
+        return print(&exported(&sections.collect::<Vec<_>>(), format));
+    }
     let tables = schedules.iter().map(|schedules| {
         let tables = compare_tables(&schedules.all(), style);
         let verdict =

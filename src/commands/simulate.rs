@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
-use miserly_report::{AtomicFile, Compared, CsvJobs, SwfJobs, simulate_table};
+use miserly_report::page::exported;
+use miserly_report::{AtomicFile, Compared, CsvJobs, SwfJobs, run_sections, simulate_table};
 use miserly_run::{RunDoc, RunSetup, SetupError};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
@@ -51,10 +52,14 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         return warned;
     }
     warned?;
-    let tables = results.into_iter().map(|Simulated { prepared, mut outcome, recorded }| {
-        prepared.name_groups(&mut outcome);
-        simulate_table(&outcome, recorded.as_ref(), args.table.style())
-    });
+    results.iter_mut().for_each(|result| result.prepared.name_groups(&mut result.outcome));
+    let style = args.table.style();
+    if let Some(format) = args.table.format() {
+        let sections = results.iter().flat_map(|result| run_sections(&[&result.outcome], None, style));
+        return print(&exported(&sections.collect::<Vec<_>>(), format));
+    }
+    let tables =
+        results.iter().map(|result| simulate_table(&result.outcome, result.recorded.as_ref(), style));
     print(&tables.collect::<Vec<_>>().join("\n"))
 }
 

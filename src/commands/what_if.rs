@@ -9,8 +9,10 @@ use miserly_forecast::{
     GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, coverage, what_if,
 };
 use miserly_policies::PolicySpec;
+use miserly_report::page::exported;
 use miserly_report::{
-    AtomicFile, WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table,
+    AtomicFile, WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_sections,
+    what_if_table,
 };
 use miserly_run::{RunOptions, RunSetup};
 use miserly_sim::Job;
@@ -24,7 +26,10 @@ use crate::progress::Progress;
 use crate::run_options::{machine_named, open, prepare};
 
 pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
-    let Some(trace) = &args.trace else { return ask_daemon(args) };
+    let Some(trace) = &args.trace else {
+        ensure!(args.table.format().is_none(), "--markdown, --latex and --csv: give a log");
+        return ask_daemon(args);
+    };
     if let Some(path) = &args.jobs {
         refuse_the_input_itself(trace, "--jobs", path)?;
     }
@@ -53,7 +58,12 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
         write_jobs(path, &result.jobs).with_context(|| format!("--jobs {}", path.display()))?;
     }
     let document = document(variants, changes, args.copies, &result);
-    if args.json { print_json(&document) } else { print(&what_if_table(&document, args.table.style())) }
+    let style = args.table.style();
+    match args.table.format() {
+        _ if args.json => print_json(&document),
+        Some(format) => print(&exported(&what_if_sections(&document, style), format)),
+        None => print(&what_if_table(&document, style)),
+    }
 }
 
 impl ChangeArgs {

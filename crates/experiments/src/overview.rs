@@ -2,7 +2,7 @@
 
 use miserly_core::Time;
 use miserly_report::page::{Block, Page, Section};
-use miserly_report::{group_blocks, summary_blocks};
+use miserly_report::{TableStyle, group_blocks, summary_blocks};
 use miserly_run::RunDoc;
 
 use crate::difference::{Difference, default_pair};
@@ -65,10 +65,11 @@ impl Overview<'_> {
     /// Returns the sections of a log.
     fn parts(&self, log: &LogRuns<'_>) -> Vec<Section> {
         let outcomes = log.outcomes();
-        let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes) };
+        let style = TableStyle { all_measures: true, ..TableStyle::default() };
+        let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes, style) };
         let tables = self.breakdowns(log).into_iter().map(|by| {
             let heading = format!("By {}", properties(&by));
-            Section { heading, blocks: group_blocks(&by, &outcomes) }
+            Section { heading, blocks: group_blocks(&by, &outcomes, style) }
         });
         let charts = self.charts(log);
         let sections = std::iter::once(summary).chain(charts).chain(tables);

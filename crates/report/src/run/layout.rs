@@ -68,6 +68,15 @@ impl TableStyle {
         }
     }
 
+    /// Returns whether the figure is a decimal number, without units.
+    pub(super) fn is_decimal(self, quantity: Quantity) -> bool {
+        match quantity {
+            Quantity::Time => self.seconds,
+            Quantity::Number => true,
+            Quantity::Count | Quantity::Share => false,
+        }
+    }
+
     /// Returns the name of a row or column, with the unit where the figures have none.
     pub(super) fn label(self, quantity: Quantity, name: &str) -> String {
         if self.seconds && quantity == Quantity::Time { format!("{name} (s)") } else { name.to_owned() }

@@ -27,8 +27,10 @@ pub use forecast::{
 };
 pub use layout::TableStyle;
 pub use notes::nothing_measured;
-pub use on_page::{group_blocks, summary_blocks};
+pub use on_page::{group_blocks, run_sections, summary_blocks};
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::{Compared, best_run, needs_whole_runtimes};
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};
-pub use what_if::{WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table};
+pub use what_if::{
+    WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_sections, what_if_table,
+};

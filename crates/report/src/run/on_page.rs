@@ -7,13 +7,12 @@ use super::layout::{TableStyle, TextTable};
 use super::tables::{
     BEST, MEANINGS, comparison_rows, facts, first_run, legend_of, log_entries, measure_table,
 };
-use crate::page::{Block, Emphasis, TableCell, TableData};
+use crate::page::{Block, Emphasis, Section, TableCell, TableData};
 
 /// Returns the summary of runs of one log: the key figures, their marks, the log, and its settings.
 ///
 /// A single run has its measures with their intervals instead of a comparison.
-pub fn summary_blocks(outcomes: &[&RunDoc]) -> Vec<Block> {
-    let style = TableStyle { all_measures: true, ..TableStyle::default() };
+pub fn summary_blocks(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Block> {
     let Some(first) = first_run(outcomes) else { return Vec::new() };
     let mut blocks = match outcomes {
         [run] => vec![Block::Table(on_page(measure_table(run, style))), Block::Table(fact_table(run, style))],
@@ -26,9 +25,18 @@ pub fn summary_blocks(outcomes: &[&RunDoc]) -> Vec<Block> {
 }
 
 /// Returns the tables of a breakdown, such as `user`, for runs of one log.
-pub fn group_blocks(by: &str, outcomes: &[&RunDoc]) -> Vec<Block> {
-    let tables = tables_by(by, outcomes, TableStyle::default()).into_iter();
+pub fn group_blocks(by: &str, outcomes: &[&RunDoc], style: TableStyle) -> Vec<Block> {
+    let tables = tables_by(by, outcomes, style).into_iter();
     tables.map(|table| Block::Table(on_page(table))).collect()
+}
+
+/// Returns the tables of runs of one log: the summary, the breakdowns, and the verdict, if there is one.
+pub fn run_sections(outcomes: &[&RunDoc], verdict: Option<&str>, style: TableStyle) -> Vec<Section> {
+    let groups = first_run(outcomes).into_iter().flat_map(|run| run.by.keys());
+    let groups = groups.flat_map(|by| group_blocks(by, outcomes, style));
+    let verdict = verdict.map(|verdict| Block::Text(format!("Verdict: {verdict}")));
+    let blocks = summary_blocks(outcomes, style).into_iter().chain(groups).chain(verdict).collect();
+    vec![Section { heading: String::new(), blocks }]
 }
 
 fn comparison_blocks(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Block> {

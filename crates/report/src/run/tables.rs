@@ -13,7 +13,7 @@ use super::layout::{Quantity, TableStyle, TextTable, Tone};
 use super::machine::machine_summary;
 use super::measures::LABELS;
 use super::notes::notes;
-use crate::numbers::{count, figure, percent};
+use crate::numbers::{count, figure, percent, with_half_width};
 
 /// Formats one run as a table, below its settings and above its breakdowns.
 ///
@@ -67,8 +67,12 @@ pub(super) fn measure_table(outcome: &RunDoc, style: TableStyle) -> TextTable {
     let row =
         |((name, quantity), (measure, half_width)): (&(&str, Quantity), (&MeasureDoc, &Option<f64>))| {
             let figure = |value| style.figure(*quantity, value);
+            let [mean, width] = match (measure.mean, *half_width) {
+                (Some(mean), Some(width)) if style.is_decimal(*quantity) => with_half_width(mean, width),
+                (mean, width) => [mean, width].map(figure),
+            };
+            let mean = std::iter::once(mean).chain(sure.then_some(width));
             let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
-            let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(*half_width)));
             std::iter::once(style.label(*quantity, name)).chain(mean).chain(figures).collect()
         };
     let measures = LABELS.iter().zip(outcome.metrics.all().into_iter().zip(half_widths));

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::layout::{Quantity, TableStyle, TextTable};
+use super::on_page::on_page;
 use super::verdict::significance;
 use crate::numbers::count;
+use crate::page::{Block, Section};
 
 /// The difference that a change makes to a log. Times are in seconds.
 #[derive(Clone, Debug, Serialize)]
@@ -142,15 +144,31 @@ pub fn what_if_table(document: &WhatIfDoc, style: TableStyle) -> String {
     if let Some(users) = users(document, style) {
         text.push_str(&format!("\n{}\n", users.table(style.width)));
     }
-    if let Some(coverage) = document.coverage {
-        let legend = format!(
-            "waits and differences: of the log as it is; range: of the log and its copies, with {:.0} % of further \
-             copies; significant: beyond the variation between batches of jobs, as in compare",
-            100.0 * coverage
-        );
+    if let Some(legend) = legend(document) {
         text.push_str(&format!("\n{}\n", style.paragraph(&legend)));
     }
     text
+}
+
+/// Returns the tables of the answer, what they mean, and the answer in a sentence.
+pub fn what_if_sections(document: &WhatIfDoc, style: TableStyle) -> Vec<Section> {
+    let tables = std::iter::once(waits(document, style)).chain(users(document, style));
+    let job = document.job.as_ref().map(|job| format!("The added job {}.", sentence(job, style)));
+    let texts = [Some(format!("In sum {}", sum(document, style))), job, legend(document)];
+    let tables = tables.map(|table| Block::Table(on_page(table)));
+    let blocks = tables.chain(texts.into_iter().flatten().map(Block::Text)).collect();
+    vec![Section { heading: String::new(), blocks }]
+}
+
+/// Returns what the figures are; `None` without copies.
+fn legend(document: &WhatIfDoc) -> Option<String> {
+    document.coverage.map(|coverage| {
+        format!(
+            "waits and differences: of the log as it is; range: of the log and its copies, with {:.0} % of further \
+             copies; significant: beyond the variation between batches of jobs, as in compare",
+            100.0 * coverage
+        )
+    })
 }
 
 /// Returns what becomes of the added job, in words.
