@@ -87,6 +87,10 @@ fn changes_that_are_none() {
     refused("-p easy --cpus 11 --time 1h", "the job can never run on the machine of 10 processors");
     refused("-p easy --cpus 4", "--time <TIME>");
     refused("-p easy --without-user nobody", "nobody");
+    refused(
+        "-p easy --without-user 3",
+        "no user \"3\"; its header has no names of users; the users are 1, 2",
+    );
     refused("-p easy --machine hosts.toml --lose h6", "no host \"h6\"; the first one is \"h1\"");
     refused("-p easy --machine hosts.toml --lose h1,h2,h3,h4,h5", "no host is left");
     refused("-p easy --machine hosts.toml --add-hosts g=2", "no hosts \"g\"; the hosts are h");

@@ -158,6 +158,12 @@ pub struct LineCounts {
     pub out_of_order: u64,
     /// Returned jobs without an estimate in the log. Their runtime replaces it.
     pub without_estimate: u64,
+    /// Returned jobs without a user.
+    pub without_user: u64,
+    /// Returned jobs without a group.
+    pub without_group: u64,
+    /// Returned jobs without memory, requested or used.
+    pub without_memory: u64,
 }
 
 /// A reason to skip a line.
@@ -252,6 +258,9 @@ impl<'a> Jobs<'a> {
                     job.request.submit = options.arrivals.apply(submit, *first.get_or_insert(submit));
                     counts.used += 1;
                     counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
+                    counts.without_user += u64::from(job.request.user.is_none());
+                    counts.without_group += u64::from(job.request.group.is_none());
+                    counts.without_memory += u64::from(memory_of(record, Procs::ONE) == 0);
                     return Ok(Some(job));
                 }
                 Err(skip) => *counts.skipped.entry(skip.reason(options)).or_default() += 1,

@@ -120,6 +120,15 @@ pub struct JobCountsDoc {
     pub out_of_order: u64,
     /// Submitted jobs without an estimate in the log. Their runtime replaces it.
     pub without_estimate: u64,
+    /// Submitted jobs without a user.
+    #[serde(default)]
+    pub without_user: u64,
+    /// Submitted jobs without a group.
+    #[serde(default)]
+    pub without_group: u64,
+    /// Submitted jobs without memory, requested or used.
+    #[serde(default)]
+    pub without_memory: u64,
 }
 
 /// The accuracy of the percentiles.
@@ -281,6 +290,9 @@ impl RunDoc {
                 killed_at_estimate: metrics.killed_at_estimate(),
                 out_of_order: counts.out_of_order,
                 without_estimate: counts.without_estimate,
+                without_user: counts.without_user,
+                without_group: counts.without_group,
+                without_memory: counts.without_memory,
             },
             metrics: MetricsDoc::new(&mut metrics.measures),
             percentiles: PercentileDoc {
