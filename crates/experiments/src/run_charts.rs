@@ -175,7 +175,7 @@ impl RunCharts<'_> {
         chart
     }
 
-    /// Returns a chart with a line for each run that has points.
+    /// Returns a chart with a line for each run that has points, and one for the recorded schedule.
     fn lines(
         &self,
         title: &str,
@@ -183,11 +183,13 @@ impl RunCharts<'_> {
         style: Style,
         points: impl Fn(&RunDoc) -> Option<Vec<(f64, f64)>>,
     ) -> Chart {
-        let line = |(at, run): (usize, &&RunDoc)| {
-            let series = DataSeries::line(&run.policy, points(run)?);
+        let line = |(at, run): (usize, &RunDoc)| {
+            let points = points(run).filter(|points| !points.is_empty())?;
+            let series = DataSeries::line(&run.policy, points);
             Some(DataSeries { style, look: Some(ORDER[at % ORDER.len()]), ..series })
         };
-        let series = self.runs.iter().enumerate().filter_map(line).collect();
+        let runs = self.runs.iter().copied().chain(self.recorded);
+        let series = runs.enumerate().filter_map(line).collect();
         chart(title, axes, Body::Lines { series })
     }
 
