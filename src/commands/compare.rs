@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
 use miserly_report::page::exported;
-use miserly_report::{Compared, best_run, compare_tables, needs_whole_runtimes, run_sections};
+use miserly_report::{
+    AtomicFile, Compared, best_run, compare_tables, needs_whole_runtimes, run_sections, slide,
+};
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Overrun, Trace};
@@ -74,7 +77,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     args.report.check()?;
     if let Some(option) = args.run.swept() {
         ensure!(!args.report.is_requested(), "--report: needs one value of {option}");
+        ensure!(args.slide.is_none(), "--slide: needs one value of {option}");
     }
+    ensure!(args.slide.is_none() || args.traces.len() < 2, "--slide: needs one log");
     let policies = policies_or_default(&args.policy)?;
     let difference = pair(&args.difference, &policies)?;
     let against = against(args, &policies)?;
@@ -83,7 +88,14 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
     let warned = warn(schedules.iter().flat_map(|schedules| &schedules.runs));
     for ((setup, shown), schedules) in setups.iter().zip(&shown).zip(&mut schedules) {
-        schedules.verdict = schedules.verdict(setup, &policies, &against, &shown.pays.to_string())?;
+        let groups = shown.pays.to_string();
+        schedules.verdict = schedules.verdict(setup, &policies, &against, &groups)?;
+        if let Some(path) = &args.slide {
+            write_slide(
+                path,
+                schedules.compared(&schedules.runs.iter().collect::<Vec<_>>(), &against, &groups),
+            )?;
+        }
         schedules.groups = shown.heat.to_string();
     }
     args.report.write(schedules.iter().map(Schedules::of_page).collect(), &args.by, difference)?;
@@ -112,6 +124,14 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
     });
     print(&tables.collect::<Vec<_>>().join("\n"))
+}
+
+/// Writes the verdict as a picture.
+fn write_slide(path: &Path, compared: Compared<'_>) -> anyhow::Result<()> {
+    let picture =
+        slide(&compared).context("--slide: there are no two policies with different waits to compare")?;
+    let written = AtomicFile::write(path, |output| output.write_all(picture.as_bytes()));
+    written.with_context(|| format!("--slide {}", path.display()))
 }
 
 /// Returns the names of the two policies of `--difference`, which must be among the compared ones.
@@ -192,6 +212,10 @@ impl Schedules {
         self.recorded.iter_mut().chain(&mut self.runs)
     }
 
+    fn compared<'a>(&'a self, runs: &'a [&'a RunDoc], against: &'a str, groups: &'a str) -> Compared<'a> {
+        Compared { runs, against, groups, recorded: self.recorded.as_ref(), whole: None }
+    }
+
     fn verdict(
         &self,
         setup: &RunSetup,
@@ -200,8 +224,7 @@ impl Schedules {
         groups: &str,
     ) -> anyhow::Result<Option<String>> {
         let runs: Vec<&RunDoc> = self.runs.iter().collect();
-        let recorded = self.recorded.as_ref();
-        verdict(setup, policies, Compared { runs: &runs, against, groups, recorded, whole: None })
+        verdict(setup, policies, self.compared(&runs, against, groups))
     }
 }
 

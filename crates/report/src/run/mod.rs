@@ -12,6 +12,8 @@ mod verdict;
 
 mod on_page;
 
+mod slide;
+
 mod wait_of;
 
 mod forecast;
@@ -28,6 +30,7 @@ pub use forecast::{
 pub use layout::TableStyle;
 pub use notes::nothing_measured;
 pub use on_page::{group_blocks, run_sections, summary_blocks};
+pub use slide::slide;
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::{Compared, best_run, needs_whole_runtimes};
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};
