@@ -52,7 +52,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         return warned;
     }
     warned?;
-    results.iter_mut().for_each(|result| result.prepared.name_groups(&mut result.outcome));
+    for result in &mut results {
+        result.prepared.name_groups(&mut result.outcome);
+    }
     let style = args.table.style();
     if let Some(format) = args.table.format() {
         let sections = results.iter().flat_map(|result| run_sections(&[&result.outcome], None, style));

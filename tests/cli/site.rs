@@ -98,9 +98,11 @@ fn last_months_log() {
 }
 
 #[test]
-fn what_if() {
+fn guides_that_begin_with_last_months_log() {
     let before = "miserly workload import slurm march.sacct.gz --procs 256 -o march.swf";
-    check_after(before, "docs/how-to/what-if.md");
+    for page in ["what-if", "slurm-conf", "thesis"] {
+        check_after(before, &format!("docs/how-to/{page}.md"));
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl RunCharts<'_> {
                 rows.iter().map(|row| groups.iter().map(|groups| cell(row, groups)).collect()).collect();
             let counts = cells.iter().flatten().flatten().all(|value| value.fract() == 0.0);
             let policies = self.runs.iter().map(|run| run.policy.clone()).collect();
-            let axes = [Axis::category("policy", policies), Axis::category(&properties(self.groups), rows)];
+            let axes = [Axis::category("policy", policies), Axis::category(properties(self.groups), rows)];
             Some(chart(title, axes, Body::Heat { cells, ramp: Ramp::Log, decimals: usize::from(!counts) }))
         };
         SLOWDOWNS.into_iter().filter_map(chart).collect()

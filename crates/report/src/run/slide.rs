@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 use miserly_run::{GroupDoc, RunDoc};
 
-use super::verdict::{Compared, significance, than, time};
+use super::verdict::{Compared, noise, significance, than, time};
 use crate::numbers::count;
 
 /// The size of the picture.
@@ -38,7 +38,7 @@ pub fn slide(compared: &Compared<'_>) -> Option<String> {
         best.trace.name,
         count(best.jobs.measured),
         count(best.settings.procs.into()),
-        significance(compared.noise(best, base))
+        significance(noise(best, base))
     );
     let [gains, pays] = [-1.0, 1.0].map(|sign| compared.most_changed(best, base, sign));
     let picture = html! {
@@ -46,8 +46,8 @@ pub fn slide(compared: &Compared<'_>) -> Option<String> {
         (text([EDGE, 92.0], 40, "#111827", "Which policy lets jobs wait least?"))
         (text([EDGE, 148.0], 28, COLOURS[1], &headline))
         @for (at, run) in shown.iter().enumerate() { (bar(run, 210.0 + 84.0 * at as f64, most, colour(run, best, base))) }
-        (group("Who gains", gains, 506.0, "no group of jobs"))
-        (group("Who pays", pays, 578.0, "no group with 1 % of the jobs or more"))
+        (group("Who gains", gains, 506.0, "no group with enough jobs"))
+        (group("Who pays", pays, 578.0, "no group with enough jobs"))
         (text([EDGE, 672.0], 18, "#4b5563", &facts))
     };
     let head = format!(

@@ -8,8 +8,11 @@ use crate::numbers::count;
 /// The position of the wait in `Measures::all`.
 const WAIT: usize = 0;
 
-/// A group with a smaller share of the jobs is too small for a verdict.
+/// A group with a smaller share of the jobs, and with fewer than [`LEAST_JOBS`], is too small for a verdict.
 const LEAST_SHARE: f64 = 0.01;
+
+/// See [`LEAST_SHARE`]: few wide jobs may pay for all others.
+const LEAST_JOBS: f64 = 30.0;
 
 /// Least ratio of two longest waits that the verdict names.
 const MUCH: f64 = 1.5;
@@ -78,11 +81,6 @@ impl<'a> Compared<'a> {
         (best.metrics.wait.mean != base.metrics.wait.mean).then_some((best, base))
     }
 
-    /// Returns whether the difference of their mean waits may be due to chance; `None` if that is unknown.
-    pub(super) fn noise(&self, best: &RunDoc, base: &RunDoc) -> Option<bool> {
-        DifferenceDoc::new(best, base, WAIT).within_noise
-    }
-
     fn of_policies(&self, ranked: &[(f64, &RunDoc)]) -> Option<String> {
         let (best, base) = self.best_and_base()?;
         let (wait, other) = (best.metrics.wait.mean?, base.metrics.wait.mean?);
@@ -93,7 +91,7 @@ impl<'a> Compared<'a> {
             than(wait, other),
             base.policy,
             time(other),
-            significance(self.noise(best, base))
+            significance(noise(best, base))
         );
         let runs: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
         let price = self.who_pays(best, base).into_iter().chain(longest_wait(best, &runs));
@@ -162,7 +160,8 @@ impl<'a> Compared<'a> {
             Some(sign * (after.metrics.wait.mean? - before.metrics.wait.mean?) * after.jobs as f64)
         };
         let pairs = after.iter().zip(before).map(|(after, before)| [after, before]);
-        let enough = pairs.filter(|[after, _]| after.jobs as f64 >= LEAST_SHARE * jobs as f64);
+        let least = (LEAST_SHARE * jobs as f64).min(LEAST_JOBS);
+        let enough = pairs.filter(|[after, _]| after.jobs as f64 >= least);
         let changes = enough.filter_map(|pair| Some((change(pair)?, pair)));
         let most = changes.max_by(|(a, _), (b, _)| a.total_cmp(b));
         most.filter(|(change, _)| *change > 0.0).map(|(_, pair)| pair)
@@ -170,9 +169,12 @@ impl<'a> Compared<'a> {
 
     /// Returns the sentence about the group that loses the most time in all.
     fn who_pays(&self, best: &RunDoc, base: &RunDoc) -> Option<String> {
-        best.by.get(self.groups).and(base.by.get(self.groups))?;
+        let groups = best.by.get(self.groups).and(base.by.get(self.groups))?;
         let Some([after, before]) = self.most_changed(best, base, 1.0) else {
-            return Some(format!("No {} with 1 % of the jobs or more waits longer.", self.group()));
+            let jobs: u64 = groups.iter().map(|group| group.jobs).sum();
+            let many = LEAST_SHARE * jobs as f64 > LEAST_JOBS;
+            let enough = if many { "of 30 jobs or more" } else { "with 1 % of the jobs or more" };
+            return Some(format!("No {} {enough} waits longer.", self.group()));
         };
         let (waits, waited) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
         let change = change(waits, waited);
@@ -221,6 +223,11 @@ pub(super) fn than(value: f64, baseline: f64) -> String {
 /// Returns `35 % shorter than in`, or `3.4 times as long as in`.
 fn than_in(value: f64, baseline: f64) -> String {
     than(value, baseline) + " in"
+}
+
+/// Returns whether the difference of the mean waits may be due to chance; `None` if that is unknown.
+pub(super) fn noise(best: &RunDoc, base: &RunDoc) -> Option<bool> {
+    DifferenceDoc::new(best, base, WAIT).within_noise
 }
 
 /// Returns the sentence about a difference whose interval contains 0 or not.

@@ -1,6 +1,7 @@
 //! The facts of jobs that a log may lack.
 
 /// Facts of jobs that a policy uses, and that a log may lack.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobFacts {
     /// The user.

@@ -89,7 +89,9 @@ fn joined(mut ranges: Vec<(u64, Part)>, most: usize) -> Vec<u64> {
     ranges.retain(|(_, part)| part.jobs > 0);
     let only = ranges.first().map(|range| range.0).or(first);
     let mut all = Part::default();
-    ranges.iter().for_each(|(_, part)| all.add(*part));
+    for (_, part) in &ranges {
+        all.add(*part);
+    }
     let weight = |ranges: &[(u64, Part)], at: usize| ranges.get(at).map(|(_, part)| part.weight(all));
     while ranges.len() > 1 {
         let places = 0..ranges.len();
