@@ -208,3 +208,13 @@ fn a_slide_has_the_verdict_in_one_picture() {
         assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
     }
 }
+
+#[test]
+fn the_recorded_schedule_has_a_line_on_a_page() {
+    let job = |number| format!("{number} {number} 40 60 4 -1 -1 4 60 -1 1 -1 -1 -1 -1 -1 -1 -1\n");
+    let lab = Lab::with_log(&format!("; MaxProcs: 8\n{}{}", job(1), job(2)));
+    lab.stdout("compare log.swf -p easy --report page.html");
+    let page = lab.read("page.html");
+    let wait = page.split("data-chart=\"wait\"").nth(1).and_then(|rest| rest.split("</figure>").next());
+    assert!(wait.expect("a chart").contains(">recorded<"), "{page}");
+}
