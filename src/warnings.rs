@@ -36,6 +36,17 @@ pub(crate) fn warn<'a>(runs: impl IntoIterator<Item = &'a RunDoc>) -> anyhow::Re
     Ok(())
 }
 
+/// Prints a warning for each fact of jobs that the policies of these runs use and that the log lacks.
+pub(crate) fn warn_of_missing_facts<'a>(runs: impl IntoIterator<Item = &'a RunDoc>) {
+    let warning = |run: &RunDoc| {
+        missing_facts(run).into_iter().map(|text| format!("{}: {text}", run.trace.name)).collect::<Vec<_>>()
+    };
+    let warnings: BTreeSet<String> = runs.into_iter().flat_map(warning).collect();
+    for warning in warnings {
+        note!("{} {warning}", message_head("warning"));
+    }
+}
+
 /// Returns the warnings about the jobs of a run.
 fn of_run(run: &RunDoc) -> Vec<String> {
     let jobs = &run.jobs;

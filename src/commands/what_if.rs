@@ -24,6 +24,7 @@ use crate::commands::live::what_if as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::progress::Progress;
 use crate::run_options::{machine_named, open, prepare};
+use crate::warnings::warn_of_missing_facts;
 
 pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     let Some(trace) = &args.trace else {
@@ -54,6 +55,8 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     let result = what_if(without, with, args.copies, &|runs| progress.add(runs))?;
     drop(progress);
     ensure!(!result.jobs.is_empty(), "{}: no job of the log is in the run", before.trace.name());
+    let [one, other] = variants.map(|variant| variant.setup.outcome(variant.policy, false, &mut []));
+    warn_of_missing_facts([&one?, &other?]);
     if let Some(path) = &args.jobs {
         write_jobs(path, &result.jobs).with_context(|| format!("--jobs {}", path.display()))?;
     }
