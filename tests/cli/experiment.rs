@@ -496,7 +496,7 @@ fn repetitions_of_a_log_need_something_that_is_drawn() {
         )
     };
     let run = |options: &str, policy: &str, format: &str| {
-        lab.write("repeated.toml", &file(options, policy));
+        lab.write("repeated.toml", file(options, policy));
         lab.run(&format!("experiment run repeated.toml {format}"))
     };
     let refused = run("", "easy", "");
