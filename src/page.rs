@@ -1,5 +1,6 @@
 //! The page of one or a few runs.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -9,11 +10,29 @@ use miserly_report::AtomicFile;
 use miserly_report::page::{Page, html};
 use miserly_run::{RunDoc, RunSetup};
 use miserly_sim::Grouping;
+use miserly_workload::TraceError;
 
 use crate::args::ReportFileArgs;
 
-/// The groups that the page shows.
-const SHOWN: [Grouping; 2] = [Grouping::Category, Grouping::RuntimeBin];
+/// The groupings of the jobs of a log in a verdict and on a page.
+pub(crate) struct Shown {
+    /// The one that shows who pays: the first of `--by`, else the suited one.
+    pub(crate) pays: Grouping,
+    /// The one of the heat maps: the first of `--by` with ranges, else the suited one.
+    pub(crate) heat: Grouping,
+}
+
+impl Shown {
+    /// Returns the groupings for these of `--by`.
+    ///
+    /// # Errors
+    /// If the log cannot be read, which the suited grouping needs.
+    pub(crate) fn new(setup: &RunSetup, by: &[Grouping]) -> Result<Shown, TraceError> {
+        let ranges = by.iter().find(|kind| !kind.is_by_number() && **kind != Grouping::RuntimeBin);
+        let heat = ranges.copied().map_or_else(|| setup.suited_grouping(), Ok)?;
+        Ok(Shown { pays: by.first().copied().unwrap_or(heat), heat })
+    }
+}
 
 impl ReportFileArgs {
     /// Returns whether a page was requested.
@@ -26,18 +45,18 @@ impl ReportFileArgs {
         self.report.as_deref().map_or(Ok(()), check_page)
     }
 
-    /// Makes the runs record the requested data and the data of the page. Without a page they record the `least` groups.
+    /// Makes the runs record the requested data, these groups, and the data of the page.
     pub(crate) fn records(
         &self,
         log: RunSetup,
         details: bool,
         by: &[Grouping],
-        least: &[Grouping],
+        shown: Option<&Shown>,
     ) -> RunSetup {
-        let shown = if self.is_requested() { &SHOWN[..] } else { least };
-        let more = shown.iter().filter(|kind| !by.contains(kind)).copied();
-        let by: Vec<Grouping> = by.iter().copied().chain(more).collect();
-        log.with_details(details || self.is_requested()).grouped(&by)
+        let of_page = self.is_requested().then_some(Grouping::RuntimeBin);
+        let more = shown.into_iter().flat_map(|shown| [shown.pays, shown.heat]).chain(of_page);
+        let by: BTreeSet<Grouping> = by.iter().copied().chain(more).collect();
+        log.with_details(details || self.is_requested()).grouped(&Vec::from_iter(by))
     }
 
     /// Writes the page of the runs of these logs, if it was requested.

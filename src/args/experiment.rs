@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use miserly_experiments::experiment::Part;
 
+use super::tables::FormatArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {
     #[command(subcommand)]
@@ -35,6 +37,8 @@ pub(crate) struct RunExperimentArgs {
     /// Prints the tables, charts and claims as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 }
 
 /// Where the runs of an experiment are made.

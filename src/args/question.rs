@@ -10,7 +10,7 @@ use miserly_units::{UnitError, parse_duration_from, parse_memory as memory};
 use miserly_workload::Factor;
 
 use super::run::RunArgs;
-use super::tables::TableArgs;
+use super::tables::{ExportedTableArgs, TableArgs};
 use super::values::{page_name, procs, seconds};
 
 #[derive(Debug, Args)]
@@ -175,7 +175,7 @@ pub(crate) struct WhatIfArgs {
     pub(crate) jobs: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub(crate) table: ExportedTableArgs,
 
     /// Prints JSON; times are in seconds
     #[arg(long)]

@@ -7,8 +7,8 @@ use miserly_policies::PolicySpec;
 use miserly_sim::Grouping;
 
 use super::run::RunArgs;
-use super::tables::{GroupingParser, ReportFileArgs, TableArgs};
-use super::values::seconds;
+use super::tables::{GroupingParser, ReportFileArgs, RunTableArgs};
+use super::values::{seconds, slide_name};
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
@@ -32,7 +32,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) jobs: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub(crate) table: RunTableArgs,
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
@@ -64,7 +64,7 @@ pub(crate) struct CompareArgs {
     pub(crate) run: RunArgs,
 
     #[command(flatten)]
-    pub(crate) table: TableArgs,
+    pub(crate) table: RunTableArgs,
 
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
@@ -73,6 +73,10 @@ pub(crate) struct CompareArgs {
     /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md). The verdict shows who pays by the first
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<Grouping>,
+
+    /// Writes the verdict as one picture for a slide: the question, up to three policies, who gains and who pays
+    #[arg(long, value_name = "FILE.svg", value_parser = slide_name)]
+    pub(crate) slide: Option<PathBuf>,
 
     /// Shows on the page which jobs start earlier or later under B than under A [default: easy and the best]
     ///

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, TypedValueParser};
 use miserly_report::TableStyle;
+use miserly_report::page::TableFormat;
 use miserly_sim::Grouping;
 
 use super::values::{page_name, seconds};
@@ -24,7 +25,89 @@ pub(crate) struct TableArgs {
 impl TableArgs {
     /// Returns how tables print on this output.
     pub(crate) fn style(&self) -> TableStyle {
-        TableStyle { width: Some(width()), seconds: self.seconds, colour: colours(&io::stdout()) }
+        let colour = colours(&io::stdout());
+        TableStyle { width: Some(width()), seconds: self.seconds, colour, ..TableStyle::default() }
+    }
+}
+
+/// The options of tables of runs.
+#[derive(Debug, Args)]
+pub(crate) struct RunTableArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Shows all measures in the table, instead of six
+    #[arg(long, conflicts_with = "json")]
+    all_measures: bool,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// The formats of tables for other programs.
+#[derive(Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// Prints the tables as Markdown
+    #[arg(long, conflicts_with_all = ["json", "latex", "csv"])]
+    markdown: bool,
+
+    /// Prints the tables as LaTeX
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    latex: bool,
+
+    /// Prints the tables as CSV; times are in seconds
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+impl FormatArgs {
+    fn style(&self, table: &TableArgs) -> TableStyle {
+        let style = table.style();
+        TableStyle { seconds: style.seconds || self.csv, ..style }
+    }
+
+    /// Returns the format that is asked for, if any.
+    pub(crate) fn format(&self) -> Option<TableFormat> {
+        let formats = [
+            (self.markdown, TableFormat::Markdown),
+            (self.latex, TableFormat::Latex),
+            (self.csv, TableFormat::Csv),
+        ];
+        formats.into_iter().find_map(|(asked, format)| asked.then_some(format))
+    }
+}
+
+/// The options of tables that other programs may read.
+#[derive(Debug, Args)]
+pub(crate) struct ExportedTableArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+impl ExportedTableArgs {
+    /// Returns how tables print on this output.
+    pub(crate) fn style(&self) -> TableStyle {
+        self.format.style(&self.table)
+    }
+
+    /// Returns the format for another program, if any.
+    pub(crate) fn format(&self) -> Option<TableFormat> {
+        self.format.format()
+    }
+}
+
+impl RunTableArgs {
+    /// Returns how tables print on this output.
+    pub(crate) fn style(&self) -> TableStyle {
+        TableStyle { all_measures: self.all_measures, ..self.format.style(&self.table) }
+    }
+
+    /// Returns the format for another program, if any.
+    pub(crate) fn format(&self) -> Option<TableFormat> {
+        self.format.format()
     }
 }
 

@@ -41,6 +41,17 @@ pub(super) fn page_name(text: &str) -> Result<PathBuf, &'static str> {
     if html { Ok(path) } else { Err("the file name must end in .html") }
 }
 
+/// Parses the name of a picture.
+pub(super) fn slide_name(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    let svg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
+    if svg {
+        Ok(path)
+    } else {
+        Err("the file name must end in .svg; a browser or rsvg-convert makes a .png of it")
+    }
+}
+
 /// Parses an instant of the past.
 #[cfg(feature = "daemon")]
 pub(super) fn past(text: &str) -> Result<jiff::Timestamp, String> {

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
-use miserly_report::{Compared, best_run, compare_tables, needs_whole_runtimes};
+use miserly_report::page::exported;
+use miserly_report::{
+    AtomicFile, Compared, best_run, compare_tables, needs_whole_runtimes, run_sections, slide,
+};
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
-use miserly_sim::Grouping;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Overrun, Trace};
 use rayon::prelude::*;
@@ -18,7 +21,7 @@ use serde::Serialize;
 use crate::args::{CompareArgs, RunArgs};
 use crate::commands::simulate::{MadeRun, RunKind};
 use crate::output::{print, print_json};
-use crate::page::forget;
+use crate::page::{Shown, forget};
 use crate::progress::Progress;
 use crate::run_options::{prepare, prepare_another, prepare_generated};
 use crate::warnings::warn;
@@ -35,9 +38,6 @@ const DEFAULT_POLICIES: [&str; 6] = [
 
 /// The error of the estimates of the embedded workload. Backfilling depends on it.
 const EMBEDDED_ESTIMATES: &str = "uniform:5";
-
-/// The groups by which the verdict shows who pays, without --by.
-const VERDICT_GROUPS: [Grouping; 1] = [Grouping::Category];
 
 /// The policy of the default set with which the verdict compares the best one.
 const DEFAULT_AGAINST: &str = "easy";
@@ -69,23 +69,34 @@ struct Schedules {
     /// The recordings of the runs, for the charts of a page.
     recordings: Vec<Recording>,
     verdict: Option<String>,
+    /// The grouping of the heat maps of a page.
+    groups: String,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     args.report.check()?;
     if let Some(option) = args.run.swept() {
         ensure!(!args.report.is_requested(), "--report: needs one value of {option}");
+        ensure!(args.slide.is_none(), "--slide: needs one value of {option}");
     }
+    ensure!(args.slide.is_none() || args.traces.len() < 2, "--slide: needs one log");
     let policies = policies_or_default(&args.policy)?;
     let difference = pair(&args.difference, &policies)?;
     let against = against(args, &policies)?;
-    let setups = setups(args)?;
+    let (setups, shown): (Vec<RunSetup>, Vec<Shown>) = setups(args)?.into_iter().unzip();
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
     let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
-    let warned = warn(schedules.iter().filter_map(|schedules| schedules.runs.first()));
-    let groups = args.by.first().unwrap_or(&VERDICT_GROUPS[0]).to_string();
-    for (setup, schedules) in setups.iter().zip(&mut schedules) {
+    let warned = warn(schedules.iter().flat_map(|schedules| &schedules.runs));
+    for ((setup, shown), schedules) in setups.iter().zip(&shown).zip(&mut schedules) {
+        let groups = shown.pays.to_string();
         schedules.verdict = schedules.verdict(setup, &policies, &against, &groups)?;
+        if let Some(path) = &args.slide {
+            write_slide(
+                path,
+                schedules.compared(&schedules.runs.iter().collect::<Vec<_>>(), &against, &groups),
+            )?;
+        }
+        schedules.groups = shown.heat.to_string();
     }
     args.report.write(schedules.iter().map(Schedules::of_page).collect(), &args.by, difference)?;
     for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
@@ -100,6 +111,12 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         schedules.all_mut().for_each(|outcome| setup.name_groups(outcome));
     }
     let style = args.table.style();
+    if let Some(format) = args.table.format() {
+        let sections = schedules
+            .iter()
+            .flat_map(|schedules| run_sections(&schedules.all(), schedules.verdict.as_deref(), style));
+        return print(&exported(&sections.collect::<Vec<_>>(), format));
+    }
     let tables = schedules.iter().map(|schedules| {
         let tables = compare_tables(&schedules.all(), style);
         let verdict =
@@ -107,6 +124,14 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
     });
     print(&tables.collect::<Vec<_>>().join("\n"))
+}
+
+/// Writes the verdict as a picture.
+fn write_slide(path: &Path, compared: Compared<'_>) -> anyhow::Result<()> {
+    let picture =
+        slide(&compared).context("--slide: there are no two policies with different waits to compare")?;
+    let written = AtomicFile::write(path, |output| output.write_all(picture.as_bytes()));
+    written.with_context(|| format!("--slide {}", path.display()))
 }
 
 /// Returns the names of the two policies of `--difference`, which must be among the compared ones.
@@ -173,6 +198,7 @@ impl Schedules {
         LogRuns {
             recorded: self.recorded.as_ref(),
             verdict: self.verdict.clone(),
+            groups: &self.groups,
             runs: self.runs.iter().zip(&self.recordings).collect(),
         }
     }
@@ -186,6 +212,10 @@ impl Schedules {
         self.recorded.iter_mut().chain(&mut self.runs)
     }
 
+    fn compared<'a>(&'a self, runs: &'a [&'a RunDoc], against: &'a str, groups: &'a str) -> Compared<'a> {
+        Compared { runs, against, groups, recorded: self.recorded.as_ref(), whole: None }
+    }
+
     fn verdict(
         &self,
         setup: &RunSetup,
@@ -194,8 +224,7 @@ impl Schedules {
         groups: &str,
     ) -> anyhow::Result<Option<String>> {
         let runs: Vec<&RunDoc> = self.runs.iter().collect();
-        let recorded = self.recorded.as_ref();
-        verdict(setup, policies, Compared { runs: &runs, against, groups, recorded, whole: None })
+        verdict(setup, policies, self.compared(&runs, against, groups))
     }
 }
 
@@ -282,11 +311,12 @@ fn plain(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// Returns the setup of each log, for each value of the options.
-fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
-    let viewed = |log: RunSetup| -> anyhow::Result<RunSetup> {
+/// Returns the setup of each log, for each value of the options, and the groupings that are shown.
+fn setups(args: &CompareArgs) -> anyhow::Result<Vec<(RunSetup, Shown)>> {
+    let viewed = |log: RunSetup| -> anyhow::Result<(RunSetup, Shown)> {
         let log = log.with_checksum(args.json || args.report.is_requested())?;
-        Ok(args.report.records(log, false, &args.by, &VERDICT_GROUPS))
+        let shown = Shown::new(&log, &args.by)?;
+        Ok((args.report.records(log, false, &args.by, Some(&shown)), shown))
     };
     if args.traces.is_empty() {
         let of_run =
@@ -298,7 +328,7 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<RunSetup>> {
         let first = setups.len();
         for run in &args.run.sweep_of(path)? {
             let setup = match setups.get(first) {
-                Some(other) => prepare_another(other, run, Estimates::default())?,
+                Some((other, _)) => prepare_another(other, run, Estimates::default())?,
                 None => prepare(path, run, Estimates::default())?,
             };
             setups.push(viewed(setup)?);

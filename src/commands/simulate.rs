@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
-use miserly_report::{AtomicFile, Compared, CsvJobs, SwfJobs, simulate_table};
+use miserly_report::page::exported;
+use miserly_report::{AtomicFile, Compared, CsvJobs, SwfJobs, run_sections, simulate_table};
 use miserly_run::{RunDoc, RunSetup, SetupError};
 use miserly_sim::{InOrder, Observer};
 use miserly_workload::Estimates;
@@ -15,7 +16,7 @@ use miserly_workload::Estimates;
 use crate::args::SimulateArgs;
 use crate::commands::compare::verdict;
 use crate::output::{print, print_json, refuse_the_input_itself};
-use crate::page::forget;
+use crate::page::{Shown, forget};
 use crate::progress::Progress;
 use crate::run_options::{prepare, prepare_another};
 use crate::warnings::warn;
@@ -51,10 +52,16 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         return warned;
     }
     warned?;
-    let tables = results.into_iter().map(|Simulated { prepared, mut outcome, recorded }| {
-        prepared.name_groups(&mut outcome);
-        simulate_table(&outcome, recorded.as_ref(), args.table.style())
-    });
+    for result in &mut results {
+        result.prepared.name_groups(&mut result.outcome);
+    }
+    let style = args.table.style();
+    if let Some(format) = args.table.format() {
+        let sections = results.iter().flat_map(|result| run_sections(&[&result.outcome], None, style));
+        return print(&exported(&sections.collect::<Vec<_>>(), format));
+    }
+    let tables =
+        results.iter().map(|result| simulate_table(&result.outcome, result.recorded.as_ref(), style));
     print(&tables.collect::<Vec<_>>().join("\n"))
 }
 
@@ -73,7 +80,8 @@ fn simulate(
     format: Option<(&Path, Format)>,
 ) -> anyhow::Result<Simulated> {
     let prepared = setup.with_checksum(args.json || args.report.is_requested())?;
-    let prepared = args.report.records(prepared, args.details, &args.by, &[]);
+    let groups = args.report.is_requested().then(|| Shown::new(&prepared, &args.by)).transpose()?;
+    let prepared = args.report.records(prepared, args.details, &args.by, groups.as_ref());
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let shown = !args.json || args.report.is_requested();
@@ -92,7 +100,9 @@ fn simulate(
     } else {
         None
     };
-    args.report.write(vec![LogRuns { recorded: recorded.as_ref(), verdict, runs }], &args.by, None)?;
+    let groups = groups.map(|shown| shown.heat.to_string()).unwrap_or_default();
+    let log = LogRuns { recorded: recorded.as_ref(), verdict, groups: &groups, runs };
+    args.report.write(vec![log], &args.by, None)?;
     forget(&mut outcome, args.details, &args.by);
     Ok(Simulated { prepared, outcome, recorded })
 }

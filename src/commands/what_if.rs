@@ -5,10 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use miserly_core::{Kind, Resources, Span, Time};
-use miserly_forecast::{GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, what_if};
+use miserly_forecast::{
+    GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, coverage, what_if,
+};
 use miserly_policies::PolicySpec;
+use miserly_report::page::exported;
 use miserly_report::{
-    AtomicFile, WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table,
+    AtomicFile, WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_sections,
+    what_if_table,
 };
 use miserly_run::{RunOptions, RunSetup};
 use miserly_sim::Job;
@@ -20,9 +24,13 @@ use crate::commands::live::what_if as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::progress::Progress;
 use crate::run_options::{machine_named, prepare};
+use crate::warnings::warn_of_missing_facts;
 
 pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
-    let Some(trace) = &args.trace else { return ask_daemon(args) };
+    let Some(trace) = &args.trace else {
+        ensure!(args.table.format().is_none(), "--markdown, --latex and --csv: give a log");
+        return ask_daemon(args);
+    };
     if let Some(path) = &args.jobs {
         refuse_the_input_itself(trace, "--jobs", path)?;
     }
@@ -47,11 +55,18 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     let result = what_if(without, with, args.copies, &|runs| progress.add(runs))?;
     drop(progress);
     ensure!(!result.jobs.is_empty(), "{}: no job of the log is in the run", before.trace.name());
+    let [one, other] = variants.map(|variant| variant.setup.outcome(variant.policy, false, &mut []));
+    warn_of_missing_facts([&one?, &other?]);
     if let Some(path) = &args.jobs {
         write_jobs(path, &result.jobs).with_context(|| format!("--jobs {}", path.display()))?;
     }
     let document = document(variants, changes, args.copies, &result);
-    if args.json { print_json(&document) } else { print(&what_if_table(&document, args.table.style())) }
+    let style = args.table.style();
+    match args.table.format() {
+        _ if args.json => print_json(&document),
+        Some(format) => print(&exported(&what_if_sections(&document, style), format)),
+        None => print(&what_if_table(&document, style)),
+    }
 }
 
 impl ChangeArgs {
@@ -169,6 +184,8 @@ fn document(
         moved: SHAKE.into(),
         only_before: only(|job| job.before.is_some() && job.after.is_none()),
         only_after: only(|job| job.before.is_none() && job.after.is_some()),
+        coverage: (copies > 0).then(|| coverage(copies)),
+        significant: result.significant,
         job: after.added.map(|job| added(job, result)),
         all: group("all".to_owned(), &result.all),
         bounded_slowdown: WhatIfSlowdownDoc {

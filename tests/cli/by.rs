@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::document::Schema;
-use crate::support::{Lab, Run};
+use crate::support::{Lab, Run, small_log};
 
 /// Users 1 to `users` in turn, the last of them unknown; each job twice as long as the one before, up to a day.
 fn log(users: i64) -> String {
@@ -187,4 +187,34 @@ fn an_experiment_draws_ranges_of_its_own() {
     let run = lab.run("experiment run groups.toml -o results");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(lab.read("results/report.html").contains("2-4p 0-1h"));
+}
+
+#[test]
+fn a_slide_has_the_verdict_in_one_picture() {
+    let lab = Lab::with_log(&small_log());
+    let line = "compare log.swf -p fcfs -p easy -p conservative --by procs:4 --slide slide.svg";
+    let text = lab.stdout(line);
+    let picture = lab.read("slide.svg");
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+    for part in ["Which policy", ">fcfs<", ">easy<", ">conservative<", "Who gains", "Who pays", "log.swf"] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    // Both name the same change.
+    let change = text.split("shortest mean wait: ").nth(1).and_then(|rest| rest.split(", ").nth(1));
+    let change = change.and_then(|rest| rest.split(" fcfs").next()).expect("a verdict");
+    assert!(picture.contains(&change.replace('\n', " ")), "{change}: {picture}");
+    for (slide, problem) in [("slide.png", "must end in .svg"), ("slide.svg -p fcfs", "no two policies")] {
+        let run = lab.run(&format!("compare log.swf --slide {slide}"));
+        assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_recorded_schedule_has_a_line_on_a_page() {
+    let job = |number| format!("{number} {number} 40 60 4 -1 -1 4 60 -1 1 -1 -1 -1 -1 -1 -1 -1\n");
+    let lab = Lab::with_log(&format!("; MaxProcs: 8\n{}{}", job(1), job(2)));
+    lab.stdout("compare log.swf -p easy --report page.html");
+    let page = lab.read("page.html");
+    let wait = page.split("data-chart=\"wait\"").nth(1).and_then(|rest| rest.split("</figure>").next());
+    assert!(wait.expect("a chart").contains(">recorded<"), "{page}");
 }

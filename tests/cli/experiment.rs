@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::support::{Lab, experiment_with};
+use crate::support::{Lab, experiment_with, small_log};
 
 /// A few runs of a log that a model makes, with a table, a chart and a claim.
 const SMALL: &str = r#"
@@ -484,6 +484,35 @@ fn refused_before_the_runs(from: &str, to: &str, expect: &str) {
     assert!(run.stderr.contains(expect), "{}", run.stderr);
     let stored = lab.path("small-results/runs");
     assert!(!stored.exists() || stored.read_dir().expect("a folder").next().is_none(), "a run was made");
+}
+
+#[test]
+fn repetitions_of_a_log_need_something_that_is_drawn() {
+    let lab = Lab::with_log(&small_log());
+    let file = |options: &str, policy: &str| {
+        format!(
+            "title = \"Repeated\"\n[[trace]]\nname = \"log\"\nfile = \"log.swf\"\n[[runs]]\nname = \"all\"\n\
+             policies = [\"{policy}\"]\nrepetitions = 3\n{options}\n[[table]]\ntitle = \"Waits\"\n\
+             value = \"metrics.wait.mean\"\nrows = [{{ label = \"log\", trace = \"log\" }}]\n\
+             columns = [{{ label = \"mean\", policy = \"{policy}\" }}]\n"
+        )
+    };
+    let run = |options: &str, policy: &str, format: &str| {
+        lab.write("repeated.toml", file(options, policy));
+        lab.run(&format!("experiment run repeated.toml {format}"))
+    };
+    let refused = run("", "easy", "");
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+    for part in ["nothing is drawn at random on the log \"log\"", "options = { shake = \"30s\" }"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert!(run("", "fcfs(order=random)", "").stderr.contains("3 runs made"));
+    let shaken = run("options = { shake = \"30s\" }", "easy", "");
+    for part in ["± is half the width", "the log as it is may lie outside"] {
+        assert!(shaken.stdout.contains(part), "{part}: {}", shaken.stdout);
+    }
+    let csv = run("options = { shake = \"30s\" }", "easy", "--csv").stdout;
+    assert!(csv.starts_with(",mean\nlog,") && csv.contains(" ±"), "{csv}");
 }
 
 #[test]

@@ -52,6 +52,29 @@ fn jobs_that_cannot_run_are_counted_by_reason() {
 }
 
 #[test]
+fn policies_that_need_what_the_log_lacks_are_warned_of() {
+    let job = |number| format!("{number} 0 -1 60 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n");
+    let lab = Lab::with_log(&format!("; MaxProcs: 4\n{}{}", job(1), job(2)));
+    let check = |policy: &str, warnings: &[&str]| {
+        let run = lab.run(&format!("compare log.swf -p {policy} --estimates exact --json"));
+        let lines: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("warning")).collect();
+        let lacks = "2 of 2 jobs are without";
+        let expect = warnings.iter().map(|text| format!("warning: log.swf: {policy}: {lacks} {text}"));
+        assert_eq!(lines, expect.collect::<Vec<_>>());
+    };
+    check("easy", &[]);
+    check("fcfs(order='usage_share')", &["a user; its order takes them as jobs of one user"]);
+    check("fcfs(order='group_usage')", &["a group; its order takes them as jobs of one group"]);
+    check("easy(predict=last2)", &["a user; it takes their estimates as predictions"]);
+    check("fcfs(order='memory')", &["memory; its order takes it as 0"]);
+    let expect =
+        "warning: log.swf: easy: 2 of 2 jobs are without an estimate; it knows their runtimes instead\n";
+    for command in ["compare", "what-if"] {
+        assert_eq!(lab.run(&format!("{command} log.swf -p fcfs -p easy")).stderr, expect);
+    }
+}
+
+#[test]
 fn filters_see_the_fields_of_the_log() {
     let jobs = [(1, 0, 0, 1, 10), (2, 0, 10, 1, -1), (3, 0, 0, 1, -1), (4, 0, 10, 2, 10)];
     check(&log(&jobs), "--drop runtime<=0 --drop estimate<=0", &json!({"runtime<=0": 2, "estimate<=0": 1}));

@@ -68,6 +68,30 @@ fn waits_by_usage(log: &str, policy: &str) -> Option<[String; 2]> {
     Some(sums.map(|(jobs, waits)| format!("{:.0}", waits / jobs)))
 }
 
+/// `what-if` and `compare` have one difference and one test of it, and no difference is outside its range.
+#[test]
+fn two_commands_agree_on_a_difference() {
+    let Some(log) = Traces::find().and_then(|traces| traces.log("KTH-SP2-1996-2")) else { return };
+    let policies = "-p easy -p easy(order=shortest) --warmup 7d --json";
+    let compared = Lab::new().document(&format!("compare {} {policies}", log.display()));
+    let asked = Lab::new().document(&format!("what-if {} {policies} --copies 4", log.display()));
+    let wait = |run: usize| compared["runs"][run]["metrics"]["wait"]["mean"].as_f64().expect("a mean");
+    let all = &asked["all"];
+    for (name, expect) in [("before", wait(0)), ("after", wait(1)), ("difference", wait(1) - wait(0))] {
+        assert!((all[name].as_f64().expect("a figure") - expect).abs() < 1e-6, "{name} {expect}: {all}");
+    }
+    let differences = compared["differences"].as_array().expect("pairs").iter();
+    let mut pairs = differences.filter(|pair| pair["measure"] == "wait" && pair["policy_a"] == "easy");
+    let noise = &pairs.next().expect("the pair")["within_noise"];
+    assert_eq!(asked["significant"].as_bool(), noise.as_bool().map(|noise| !noise));
+    let groups = ["by_size", "by_user"].map(|by| asked[by].as_array().expect("groups").iter());
+    for group in groups.into_iter().flatten().chain([all, &asked["bounded_slowdown"]]) {
+        let [figure, low, high] =
+            ["/difference", "/range/0", "/range/1"].map(|at| group.pointer(at).and_then(Value::as_f64));
+        assert!(figure.is_some() && low <= figure && figure <= high, "{group}");
+    }
+}
+
 #[test]
 fn light_users_wait_less_by_fair_share() {
     for (log, policy, expect) in [

@@ -62,6 +62,12 @@ fn renewed(page: &str, print: impl Fn(&str) -> String) -> String {
 
 #[track_caller]
 fn check(page: &str) {
+    check_after("true", page);
+}
+
+/// Checks a page whose reader ran another command before.
+#[track_caller]
+fn check_after(before: &str, page: &str) {
     let path = of_project(page);
     let text = fs::read_to_string(&path).expect("a page");
     assert!(text.contains("```console\n$ miserly "), "{page} shows no command");
@@ -69,6 +75,7 @@ fn check(page: &str) {
     for (name, block) in files(&text) {
         lab.write(name, block);
     }
+    printed(&lab, before);
     let renewed = renewed(&text, |command| printed(&lab, command));
     if std::env::var_os("TRYCMD").is_some_and(|mode| mode == "overwrite") {
         fs::write(&path, renewed).expect("a page that can be written");
@@ -88,6 +95,14 @@ fn tutorial() {
 #[test]
 fn last_months_log() {
     check("docs/how-to/last-months-log.md");
+}
+
+#[test]
+fn guides_that_begin_with_last_months_log() {
+    let before = "miserly workload import slurm march.sacct.gz --procs 256 -o march.swf";
+    for page in ["what-if", "slurm-conf", "thesis"] {
+        check_after(before, &format!("docs/how-to/{page}.md"));
+    }
 }
 
 #[test]

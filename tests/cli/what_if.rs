@@ -25,7 +25,7 @@ fn an_added_job_delays_others_and_changes_no_past() {
     let lab = lab();
     let line = "what-if log.swf -p conservative --cpus 6 --time 50min --at 20000 --copies 4 --jobs rows.csv";
     let text = lab.stdout(line);
-    for part in ["a further job of 6 processors for 50m", "the added job", "wait longer", "middle 90 %"] {
+    for part in ["a further job of 6 processors for 50m", "the added job", "wait longer", "range"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let document = lab.document(&format!("{line} --json"));
@@ -87,6 +87,10 @@ fn changes_that_are_none() {
     refused("-p easy --cpus 11 --time 1h", "the job can never run on the machine of 10 processors");
     refused("-p easy --cpus 4", "--time <TIME>");
     refused("-p easy --without-user nobody", "nobody");
+    refused(
+        "-p easy --without-user 3",
+        "no user \"3\"; its header has no names of users; the users are 1, 2",
+    );
     refused("-p easy --machine hosts.toml --lose h6", "no host \"h6\"; the first one is \"h1\"");
     refused("-p easy --machine hosts.toml --lose h1,h2,h3,h4,h5", "no host is left");
     refused("-p easy --machine hosts.toml --add-hosts g=2", "no hosts \"g\"; the hosts are h");

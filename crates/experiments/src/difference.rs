@@ -9,7 +9,7 @@ use miserly_report::page::{Block, Emphasis, TableCell, TableData};
 use miserly_run::{GroupDoc, RunDoc};
 use miserly_units::{duration_rounded, span_of_seconds};
 
-use crate::category::{CATEGORY, CategoryGrid};
+use crate::group_grid::GroupGrid;
 use crate::recording::{EndedJob, Recording};
 use crate::run_result::secs;
 
@@ -44,12 +44,17 @@ struct Changed<'a> {
 pub(crate) struct Difference<'a> {
     a: &'a RunDoc,
     b: &'a RunDoc,
+    /// The grouping of the heat map.
+    groups: &'a str,
     /// The jobs of both schedules, by their change: the latest first.
     jobs: Vec<Changed<'a>>,
 }
 
 impl<'a> Difference<'a> {
-    pub(crate) fn new([(a, before), (b, after)]: [(&'a RunDoc, &'a Recording); 2]) -> Difference<'a> {
+    pub(crate) fn new(
+        [(a, before), (b, after)]: [(&'a RunDoc, &'a Recording); 2],
+        groups: &'a str,
+    ) -> Difference<'a> {
         let mut before = in_order(before).into_iter().peekable();
         let changed = |after: &'a EndedJob| {
             while before.next_if(|before| before.admission < after.admission).is_some() {}
@@ -58,12 +63,12 @@ impl<'a> Difference<'a> {
         };
         let mut jobs: Vec<Changed<'_>> = in_order(after).into_iter().filter_map(changed).collect();
         jobs.sort_by(|one, other| other.change.total_cmp(&one.change));
-        Difference { a, b, jobs }
+        Difference { a, b, groups, jobs }
     }
 
     /// Returns the blocks of the section. `schedule` is the Gantt chart of schedule B.
     pub(crate) fn blocks(&self, schedule: Chart) -> Vec<Block> {
-        let charts = std::iter::once(self.recoloured(schedule)).chain(self.by_category());
+        let charts = std::iter::once(self.recoloured(schedule)).chain(self.by_group());
         std::iter::once(Block::Text(self.summary()))
             .chain(charts.map(Block::Chart))
             .chain(self.table().map(Block::Table))
@@ -115,14 +120,14 @@ impl<'a> Difference<'a> {
         true
     }
 
-    /// Returns the change of the mean wait by category.
-    fn by_category(&self) -> Option<Chart> {
-        let (before, after) = (self.a.by.get(CATEGORY)?, self.b.by.get(CATEGORY)?);
+    /// Returns the change of the mean wait by group.
+    fn by_group(&self) -> Option<Chart> {
+        let (before, after) = (self.a.by.get(self.groups)?, self.b.by.get(self.groups)?);
         let change = |group: &GroupDoc| {
             let other = before.iter().find(|other| other.group == group.group)?;
             Some(group.metrics.wait.mean? - other.metrics.wait.mean?)
         };
-        let grid = CategoryGrid::new(after, change)?;
+        let grid = GroupGrid::new(self.groups, after, change)?;
         let (unit, name) = unit(grid.farthest());
         let title = format!("Change of the mean wait, {name}");
         let caption = format!("{} minus {}. Negative: shorter waits.", self.b.policy, self.a.policy);

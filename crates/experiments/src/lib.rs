@@ -26,7 +26,7 @@ pub mod selector;
 
 mod run_charts;
 
-mod category;
+mod group_grid;
 
 mod difference;
 

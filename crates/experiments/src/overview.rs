@@ -2,11 +2,11 @@
 
 use miserly_core::Time;
 use miserly_report::page::{Block, Page, Section};
-use miserly_report::{group_blocks, summary_blocks};
+use miserly_report::{TableStyle, group_blocks, summary_blocks};
 use miserly_run::RunDoc;
 
-use crate::category::{CATEGORY, distinct};
 use crate::difference::{Difference, default_pair};
+use crate::group_grid::{distinct, properties};
 use crate::present::number_charts;
 use crate::recording::Recording;
 use crate::run_charts::RunCharts;
@@ -34,6 +34,8 @@ pub struct LogRuns<'a> {
     pub recorded: Option<&'a RunDoc>,
     /// The verdict on the runs, if there is one.
     pub verdict: Option<String>,
+    /// The grouping of the heat maps, by its keyword.
+    pub groups: &'a str,
     /// The runs, made with details, and their recordings.
     pub runs: Vec<(&'a RunDoc, &'a Recording)>,
 }
@@ -63,10 +65,11 @@ impl Overview<'_> {
     /// Returns the sections of a log.
     fn parts(&self, log: &LogRuns<'_>) -> Vec<Section> {
         let outcomes = log.outcomes();
-        let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes) };
+        let style = TableStyle { all_measures: true, ..TableStyle::default() };
+        let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes, style) };
         let tables = self.breakdowns(log).into_iter().map(|by| {
-            let heading = format!("By {}", by.replace('-', " "));
-            Section { heading, blocks: group_blocks(&by, &outcomes) }
+            let heading = format!("By {}", properties(&by));
+            Section { heading, blocks: group_blocks(&by, &outcomes, style) }
         });
         let charts = self.charts(log);
         let sections = std::iter::once(summary).chain(charts).chain(tables);
@@ -76,7 +79,7 @@ impl Overview<'_> {
     fn charts(&self, log: &LogRuns<'_>) -> Vec<Section> {
         let different = log.different_runs();
         let outcomes: Vec<&RunDoc> = different.iter().map(|(outcome, _)| *outcome).collect();
-        let charts = RunCharts { runs: &outcomes, recorded: log.recorded };
+        let charts = RunCharts { runs: &outcomes, recorded: log.recorded, groups: log.groups };
         let window = self.window.unwrap_or_else(|| log.window());
         let schedules = different.iter().flat_map(|(outcome, recording)| {
             let schedule = recording.schedule(window);
@@ -88,12 +91,12 @@ impl Overview<'_> {
         };
         let mut sections = vec![
             section("Waits and slowdowns", charts.distributions()),
-            section("Bounded slowdown by category", charts.by_category()),
+            section(&format!("Bounded slowdown by {}", properties(log.groups)), charts.by_group()),
             section("Over time", charts.over_time()),
             section("Schedules", schedules.collect()),
         ];
         if outcomes.len() == 1 {
-            // The categories of a single run come first.
+            // The groups of a single run come first.
             sections.swap(0, 1);
         }
         sections.extend(self.difference(log, &charts, window));
@@ -109,7 +112,7 @@ impl Overview<'_> {
         let pair = [run(&a)?, run(&b)?];
         let (of_b, recording) = pair[1];
         let schedule = charts.schedule(of_b, &recording.schedule(window));
-        let blocks = Difference::new(pair).blocks(schedule);
+        let blocks = Difference::new(pair, log.groups).blocks(schedule);
         Some(Section { heading: "Difference of two schedules".into(), blocks })
     }
 
@@ -134,10 +137,10 @@ impl Overview<'_> {
         format!("{policies} on {}", names.join(", "))
     }
 
-    /// Returns the breakdowns that are tables. A single run has no heat maps of its categories.
+    /// Returns the breakdowns that are tables. A single run has a table of the groups of its heat maps.
     fn breakdowns(&self, log: &LogRuns<'_>) -> Vec<String> {
-        let category = (log.policies().len() == 1).then_some(CATEGORY);
-        distinct(self.by.iter().map(String::as_str).chain(category))
+        let shown = (log.policies().len() == 1).then_some(log.groups);
+        distinct(self.by.iter().map(String::as_str).chain(shown))
     }
 
     fn provenance(&self, names: &[String]) -> Vec<(String, String)> {

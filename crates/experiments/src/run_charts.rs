@@ -6,7 +6,7 @@ use miserly_report::chart::{
 use miserly_report::percent;
 use miserly_run::{Cdf, CdfsDoc, GroupDoc, MeasureDoc, RunDoc, SeriesDoc};
 
-use crate::category::{CATEGORY, CategoryGrid, distinct};
+use crate::group_grid::{GroupGrid, distinct, properties};
 use crate::present::{chart_id, gantt, matrix};
 use crate::run_result::Schedule;
 
@@ -16,6 +16,8 @@ pub(crate) struct RunCharts<'a> {
     pub(crate) runs: &'a [&'a RunDoc],
     /// The recorded schedule, if the log has one.
     pub(crate) recorded: Option<&'a RunDoc>,
+    /// The grouping of the heat maps.
+    pub(crate) groups: &'a str,
 }
 
 /// The colours of series in the order of the policies. Blue and sky are far apart.
@@ -44,7 +46,7 @@ const TIME: &str = "time of the log";
 /// A figure of a measure.
 type Summary = fn(&MeasureDoc) -> Option<f64>;
 
-/// The heat maps of the bounded slowdown by category.
+/// The heat maps of the bounded slowdown by group.
 const SLOWDOWNS: [(&str, Summary); 3] = [
     ("Mean bounded slowdown", |measure| measure.mean),
     ("95th percentile of the bounded slowdown", |measure| measure.p95),
@@ -88,15 +90,18 @@ impl RunCharts<'_> {
         chart
     }
 
-    /// Returns the bounded slowdown by category: a grid of widths and runtimes for a single run, else a column for each
-    /// run.
-    pub(crate) fn by_category(&self) -> Vec<Chart> {
-        let groups = |run: &RunDoc| run.by.get(CATEGORY).cloned().unwrap_or_default();
+    /// Returns the bounded slowdown by group: a grid of widths and runtimes for a single run, else a column for each run.
+    /// Groups without jobs are left out.
+    pub(crate) fn by_group(&self) -> Vec<Chart> {
+        let groups = |run: &RunDoc| {
+            let groups = run.by.get(self.groups).into_iter().flatten();
+            groups.filter(|group| group.jobs > 0).cloned().collect()
+        };
         let groups: Vec<Vec<GroupDoc>> = self.runs.iter().map(|run| groups(run)).collect();
         let chart = |(title, value): (&str, Summary)| {
             let value = |group: &GroupDoc| value(&group.metrics.bounded_slowdown);
             if let [groups] = &groups[..] {
-                return Some(CategoryGrid::new(groups, value)?.chart(
+                return Some(GroupGrid::new(self.groups, groups, value)?.chart(
                     &chart_id(title),
                     title,
                     None,
@@ -111,7 +116,7 @@ impl RunCharts<'_> {
                 rows.iter().map(|row| groups.iter().map(|groups| cell(row, groups)).collect()).collect();
             let counts = cells.iter().flatten().flatten().all(|value| value.fract() == 0.0);
             let policies = self.runs.iter().map(|run| run.policy.clone()).collect();
-            let axes = [Axis::category("policy", policies), Axis::category(CATEGORY, rows)];
+            let axes = [Axis::category("policy", policies), Axis::category(properties(self.groups), rows)];
             Some(chart(title, axes, Body::Heat { cells, ramp: Ramp::Log, decimals: usize::from(!counts) }))
         };
         SLOWDOWNS.into_iter().filter_map(chart).collect()
@@ -170,7 +175,7 @@ impl RunCharts<'_> {
         chart
     }
 
-    /// Returns a chart with a line for each run that has points.
+    /// Returns a chart with a line for each run that has points, and one for the recorded schedule.
     fn lines(
         &self,
         title: &str,
@@ -178,11 +183,13 @@ impl RunCharts<'_> {
         style: Style,
         points: impl Fn(&RunDoc) -> Option<Vec<(f64, f64)>>,
     ) -> Chart {
-        let line = |(at, run): (usize, &&RunDoc)| {
-            let series = DataSeries::line(&run.policy, points(run)?);
+        let line = |(at, run): (usize, &RunDoc)| {
+            let points = points(run).filter(|points| !points.is_empty())?;
+            let series = DataSeries::line(&run.policy, points);
             Some(DataSeries { style, look: Some(ORDER[at % ORDER.len()]), ..series })
         };
-        let series = self.runs.iter().enumerate().filter_map(line).collect();
+        let runs = self.runs.iter().copied().chain(self.recorded);
+        let series = runs.enumerate().filter_map(line).collect();
         chart(title, axes, Body::Lines { series })
     }
 

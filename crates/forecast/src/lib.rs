@@ -32,5 +32,5 @@ pub use self::present::{Compared, Comparison, Differences, Forecaster, Given, Li
 pub use self::replay::{ForecastError, Forecasts, JobForecast, check_policy, forecast_log};
 pub use self::runtimes::{RuntimeModel, Runtimes};
 pub use self::what_if::{
-    Added, GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, what_if,
+    Added, GroupDifference, JobDifference, SHAKE, Spread, Variant, WhatIf, added_job, coverage, what_if,
 };

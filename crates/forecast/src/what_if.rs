@@ -3,6 +3,8 @@
 //! A schedule is sensitive: to move submissions by seconds moves starts by hours. So each run is repeated on copies of the
 //! log whose submissions are moved by up to [`SHAKE`], the same way in both runs (Tsafrir, Ouaknine and Feitelson, MASCOTS
 //! 2007). A difference that has one sign in nearly all copies is one of the change, and not of chance.
+//!
+//! The answer is the difference in the log as it is, as in a comparison of two runs. Its range spans the log and its copies.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +12,7 @@ use std::io;
 use miserly_core::{JobNumber, Request, Resources, Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunSetup, SetupError};
-use miserly_sim::{Finished, Job, Observer};
+use miserly_sim::{Batches, Finished, Job, Metrics, Observer};
 use miserly_workload::TraceError;
 use miserly_workload::shaken;
 use rayon::prelude::*;
@@ -19,6 +21,9 @@ use crate::SizeClass;
 
 /// The most seconds by which a copy of the log moves a submission.
 pub const SHAKE: u32 = 30;
+
+/// The position of the wait in `Measures::all`.
+const WAIT: usize = 0;
 
 /// The number of a job that is added to a log.
 const ADDED: JobNumber = JobNumber::MAX;
@@ -56,6 +61,9 @@ pub struct WhatIf {
     pub slowdown_difference: Spread,
     /// The added job, if there is one.
     pub added: Option<Added>,
+    /// Whether the mean waits of the log differ by more than from batch to batch of jobs (95 %), as in a comparison.
+    /// `None`: it is unknown, or the runs have other jobs.
+    pub significant: Option<bool>,
 }
 
 /// A job of either run.
@@ -73,7 +81,7 @@ pub struct JobDifference {
     pub before: Option<Span>,
     /// Its wait after the change; `None`: it is not in that run.
     pub after: Option<Span>,
-    /// The least and the largest difference in the middle 90 % of the copies; `None` without copies.
+    /// The range of the difference; `None` without copies, or if the job is not in both runs.
     pub range: Option<[Span; 2]>,
 }
 
@@ -106,9 +114,9 @@ impl Spread {
         median_of(&self.copies)
     }
 
-    /// Returns the least and the largest value of the middle 90 % of the copies.
+    /// Returns the range of the log and its copies, which contains the value; `None` without copies.
     pub fn range(&self) -> Option<[f64; 2]> {
-        range_of(&self.copies)
+        around(self.value, &self.copies)
     }
 
     /// Returns the share of copies with a value above 0, and of those below 0.
@@ -118,6 +126,28 @@ impl Spread {
             (self.copies.iter().filter(|v| **v > 0.0), self.copies.iter().filter(|v| **v < 0.0));
         (!self.copies.is_empty()).then(|| [share(above.count()), share(below.count())])
     }
+}
+
+/// Returns the share of further copies that are within a range, if all copies are alike: 0.9, or less with few copies.
+pub fn coverage(copies: u64) -> f64 {
+    let outside = 2 * left_out(copies) as u64;
+    copies.saturating_sub(outside) as f64 / (copies + 2) as f64
+}
+
+/// Returns how many draws a range leaves out at either end, of the log and so many copies: as many as a coverage of 0.9
+/// allows.
+fn left_out(copies: u64) -> usize {
+    usize::try_from((copies.saturating_sub(18)) / 20).unwrap_or(usize::MAX)
+}
+
+/// Returns the range of a value of the log and the ascending values of its copies. It contains the value.
+fn around<T: Copy + PartialOrd>(value: T, copies: &[T]) -> Option<[T; 2]> {
+    let mut draws = copies.to_vec();
+    draws.insert(draws.partition_point(|draw| *draw < value), value);
+    let outside = left_out(copies.len() as u64);
+    let (low, high) = (draws[outside], draws[draws.len() - 1 - outside]);
+    let ends = [if value < low { value } else { low }, if value > high { value } else { high }];
+    (!copies.is_empty()).then_some(ends)
 }
 
 /// Returns the median of ascending values (of two in the middle, the lower).
@@ -165,9 +195,9 @@ pub struct Added {
 }
 
 impl Added {
-    /// Returns the least and the largest wait of the middle 90 % of the copies.
+    /// Returns the range of its waits in the log and its copies; `None` without copies, or if the policy refuses it.
     pub fn range(&self) -> Option<[Span; 2]> {
-        range_of(&self.copies)
+        around(self.wait?, &self.copies)
     }
 }
 
@@ -204,7 +234,9 @@ pub fn what_if(
         pairs.push([before, after]);
     }
     let [(_, jobs_before), (_, jobs_after)] = sides;
-    Ok(compare(&jobs_before, &jobs_after, after.added.is_some(), &pairs))
+    let first = jobs_before.iter().map(|job| job.request.submit).min().unwrap_or(Time::ZERO);
+    let measured_from = first + before.setup.warmup();
+    Ok(compare([&jobs_before, &jobs_after], measured_from, after.added.is_some(), &pairs))
 }
 
 /// The waits of one run.
@@ -214,6 +246,8 @@ struct Outcomes {
     ended: Vec<Ended>,
     added: Option<Span>,
     promised: Option<Span>,
+    /// The means of batches of jobs; of the log as it is only.
+    batches: Option<Batches>,
 }
 
 /// The number of a job, and its place among the jobs of the log with that number.
@@ -255,7 +289,14 @@ fn run(variant: Variant<'_>, jobs: &[Job], copy: u64) -> Result<Outcomes, SetupE
         Ok::<_, TraceError>(job)
     });
     let mut outcomes = Outcomes::default();
-    variant.setup.simulation(variant.policy)?.run(&mut input, &mut [&mut outcomes])?;
+    let mut simulation = variant.setup.simulation(variant.policy)?;
+    if copy == 0 {
+        let mut metrics = Metrics::new(variant.setup.procs(), variant.setup.warmup());
+        simulation.run(&mut input, &mut [&mut outcomes, &mut metrics])?;
+        outcomes.batches = Some(metrics.batches);
+    } else {
+        simulation.run(&mut input, &mut [&mut outcomes])?;
+    }
     outcomes.ended.sort_unstable_by_key(|ended| ended.key);
     let mut last = None;
     for Ended { key: (number, place), .. } in &mut outcomes.ended {
@@ -293,14 +334,15 @@ fn requests(jobs: &[Job]) -> BTreeMap<Key, &Request> {
     all
 }
 
-/// Compares the runs of the log, which come first, and of its copies.
-fn compare(before: &[Job], after: &[Job], has_added: bool, runs: &[[Outcomes; 2]]) -> WhatIf {
+/// Compares the runs of the log, which come first, and of its copies. Jobs submitted before `from` are not measured.
+fn compare([before, after]: [&[Job]; 2], from: Time, has_added: bool, runs: &[[Outcomes; 2]]) -> WhatIf {
     let Some((log, copies)) = runs.split_first() else { return WhatIf::default() };
     let mut all = requests(after);
     all.extend(requests(before));
+    let measured = |key: &Key| all[key].submit >= from;
     let mut groups: BTreeMap<Group, Vec<Sums>> = BTreeMap::new();
     for (copy, pair) in runs.iter().enumerate() {
-        for (before, after) in matched(pair) {
+        for (before, after) in matched(pair).filter(|(job, _)| measured(&job.key)) {
             let request = all[&before.key];
             let size = SizeClass::new(request.procs().get());
             for group in [Group::All, Group::Size(size), Group::User(request.user)] {
@@ -318,7 +360,7 @@ fn compare(before: &[Job], after: &[Job], has_added: bool, runs: &[[Outcomes; 2]
             Group::User(user) => drop(result.by_user.insert(user, difference)),
         }
     }
-    let slowdowns: Vec<[f64; 2]> = runs.iter().map(slowdowns).collect();
+    let slowdowns: Vec<[f64; 2]> = runs.iter().map(|pair| slowdowns(pair, measured)).collect();
     result.slowdown = slowdowns[0];
     result.slowdown_difference =
         Spread::new(slowdowns.iter().map(|[before, after]| after - before).collect());
@@ -327,6 +369,12 @@ fn compare(before: &[Job], after: &[Job], has_added: bool, runs: &[[Outcomes; 2]
         waits.sort_unstable();
         Added { wait: log[1].added, promise: log[1].promised, copies: waits }
     });
+    let same_jobs = !has_added && result.jobs.iter().all(|job| job.before.is_some() && job.after.is_some());
+    let interval = same_jobs.then(|| {
+        let [before, after] = log;
+        Some(after.batches.as_ref()?.difference(before.batches.as_ref()?, WAIT))
+    });
+    result.significant = interval.flatten().and_then(|interval| interval.within_noise()).map(|noise| !noise);
     result
 }
 
@@ -376,14 +424,14 @@ fn difference(runs: &[Sums]) -> GroupDifference {
     }
 }
 
-/// Returns the mean bounded slowdowns of the jobs that ended in both runs. The bound is 10 s.
-fn slowdowns(pair: &[Outcomes; 2]) -> [f64; 2] {
+/// Returns the mean bounded slowdowns of the measured jobs that ended in both runs. The bound is 10 s.
+fn slowdowns(pair: &[Outcomes; 2], measured: impl Fn(&Key) -> bool) -> [f64; 2] {
     let of = |job: &Ended| {
         let (wait, runtime) = (job.wait.as_secs_f64(), job.runtime.as_secs_f64());
         ((wait + runtime) / runtime.max(10.0)).max(1.0)
     };
     let (mut jobs, mut sums) = (0_u64, [0.0; 2]);
-    for (before, after) in matched(pair) {
+    for (before, after) in matched(pair).filter(|(job, _)| measured(&job.key)) {
         jobs += 1;
         sums = [sums[0] + of(before), sums[1] + of(after)];
     }
@@ -402,21 +450,22 @@ fn jobs(
     }
     let waits = |outcomes: &Outcomes| outcomes.ended.iter().map(|job| (job.key, job.wait)).collect();
     let [before, after]: [BTreeMap<Key, Span>; 2] = [waits(&log[0]), waits(&log[1])];
-    let mut jobs: Vec<JobDifference> = requests
-        .iter()
-        .map(|(key, request)| JobDifference {
+    let job = |(key, request): (&Key, &&Request)| {
+        let mut job = JobDifference {
             number: key.0,
             submit: request.submit,
             procs: request.procs().get(),
             user: request.user,
             before: before.get(key).copied(),
             after: after.get(key).copied(),
-            range: differences.remove(key).and_then(|mut differences| {
-                differences.sort_unstable();
-                range_of(&differences)
-            }),
-        })
-        .collect();
+            range: None,
+        };
+        let mut copies = differences.remove(key).unwrap_or_default();
+        copies.sort_unstable();
+        job.range = job.difference().and_then(|difference| around(difference, &copies));
+        job
+    };
+    let mut jobs: Vec<JobDifference> = requests.iter().map(job).collect();
     jobs.sort_by_key(|job| (job.submit, job.number));
     jobs
 }
@@ -432,8 +481,22 @@ mod tests {
         assert_eq!(ends(19), Some([0, 18]));
         assert_eq!(ends(20), Some([1, 18]));
         let spread = Spread::new((0..=40).map(f64::from).rev().collect());
-        assert_eq!((spread.value, spread.range(), spread.median()), (40.0, Some([2.0, 37.0]), Some(19.0)));
+        assert_eq!((spread.value, spread.range(), spread.median()), (40.0, Some([1.0, 40.0]), Some(19.0)));
         assert_eq!(Spread::new(vec![1.0, -1.0, 2.0, 0.0, 3.0]).signs(), Some([0.5, 0.25]));
+    }
+
+    #[test]
+    fn a_range_contains_the_log_and_nine_of_ten_copies() {
+        assert_eq!(around(3.0, &[]), None);
+        assert_eq!(around(3.0, &[1.0]), Some([1.0, 3.0]));
+        let copies: Vec<f64> = (0..38).map(f64::from).collect();
+        assert_eq!(around(20.5, &copies), Some([1.0, 36.0]));
+        assert_eq!((around(-1.0, &copies), around(90.0, &copies)), (Some([-1.0, 36.0]), Some([1.0, 90.0])));
+        assert_eq!(
+            [0, 1, 18, 38].map(|copies| format!("{:.3}", coverage(copies))),
+            ["0.000", "0.333", "0.900", "0.900"]
+        );
+        assert!((19..=1_000).all(|copies| coverage(copies) >= 0.9 && coverage(copies) < 0.96));
     }
 
     #[test]

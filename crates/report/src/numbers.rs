@@ -18,6 +18,16 @@ pub fn decimals(value: f64, digits: usize) -> String {
     format!("{sign}{}{fraction}", grouped(whole, ' '))
 }
 
+/// Returns a mean and its half width, both to the second digit of the half width, and to two decimals at most.
+pub fn with_half_width(mean: f64, half_width: f64) -> [String; 2] {
+    let place = half_width.abs().log10().floor();
+    if !place.is_finite() || place < 0.0 {
+        return [mean, half_width].map(|value| decimals(value, 2));
+    }
+    let unit = 10_f64.powf(place - 1.0);
+    [mean, half_width].map(|value| decimals((value / unit).round() * unit, usize::from(place < 1.0)))
+}
+
 /// Returns digits with a separator between the thousands.
 pub(crate) fn grouped(digits: &str, separator: char) -> String {
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -38,6 +48,15 @@ pub fn percent(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_half_width_decides_the_digits() {
+        let text = |mean, half_width| with_half_width(mean, half_width).join(" ±");
+        assert_eq!(text(44_430.53, 697.3), "44 430 ±700");
+        assert_eq!(text(6_811.16, 53.36), "6 811 ±53");
+        assert_eq!((text(19.2847, 3.04), text(0.5, 0.042)), ("19.3 ±3.0".into(), "0.50 ±0.04".into()));
+        assert_eq!((text(7.0, 0.0), text(-1234.5, 99.7)), ("7.00 ±0.00".into(), "-1 235 ±100".into()));
+    }
 
     #[test]
     fn as_people_read_them() {

@@ -35,6 +35,9 @@ pub(crate) fn resolve_names(
     }
     for word in &options.without_users {
         let number = USER.number(word, trace, header)?;
+        if !USER.numbers(trace)?.contains(&number.into()) {
+            return Err(USER.no_name(word, trace, header)?);
+        }
         options.jobs.drop.push(FieldFilter::equal(Field::User, number));
     }
     for word in &options.queues {
@@ -51,7 +54,12 @@ impl Named {
         if let Some(number) = word.parse().ok().or_else(|| named().map(|(number, _)| number)) {
             return Ok(number);
         }
-        Err(SetupError::NoName {
+        Err(self.no_name(word, trace, header)?)
+    }
+
+    /// Returns the error that there is no such user or queue.
+    fn no_name(self, word: &str, trace: &Trace, header: &Header) -> Result<SetupError, TraceError> {
+        Ok(SetupError::NoName {
             log: trace.name().to_owned(),
             kind: self.kind,
             wanted: word.to_owned(),

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use miserly_core::{Span, StartReason, Time, work};
-use miserly_sim::{Finished, Interruptions, Metrics, Observer};
+use miserly_sim::{Finished, Interruptions, Metrics, Observer, Series};
 use miserly_workload::{Job as LoggedJob, LineCounts};
 
-use crate::document::{NO_RECORDED_WAIT, RecordDoc, RunDoc};
+use crate::document::{DetailsDoc, NO_RECORDED_WAIT, RecordDoc, RunDoc};
 use crate::setup::{RunSetup, logged_status};
 
 /// The name of the recorded schedule where a run has its policy.
@@ -22,8 +22,7 @@ impl RunSetup {
 
     /// Returns the measures of the waits that a log records, before the first job.
     fn empty_metrics(&self) -> Metrics {
-        let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        Metrics::new(self.procs(), warmup).grouped(&self.options.by)
+        Metrics::new(self.procs(), self.warmup()).grouped(&self.options.by)
     }
 }
 
@@ -176,6 +175,8 @@ impl RecordedSchedule {
         document.loss_of_capacity = None;
         document.kept_idle = None;
         document.queue_length.max = self.longest_queue;
+        let no_series = || Series::new(setup.procs());
+        document.details = setup.options.details.then(|| DetailsDoc::new(&mut self.metrics, &no_series()));
         if self.without_wait > 0 {
             document.jobs.skipped.insert(NO_RECORDED_WAIT.into(), self.without_wait);
             document.batch_sums = setup.empty_metrics().batches;

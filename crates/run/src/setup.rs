@@ -6,7 +6,9 @@ use std::sync::Arc;
 use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
-use miserly_sim::{Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation};
+use miserly_sim::{
+    Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation, SuitedRanges,
+};
 use miserly_workload::swf::{ReadError, Record, Status};
 use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
 
@@ -125,6 +127,19 @@ impl RunSetup {
         self
     }
 
+    /// Returns the grouping by runtime and processors that suits the jobs of the run. It reads the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn suited_grouping(&self) -> Result<Grouping, TraceError> {
+        let mut ranges = SuitedRanges::default();
+        for job in self.logged_jobs(false)? {
+            let job = job?;
+            ranges.add(job.request.procs(), job.runtime.0);
+        }
+        Ok(ranges.grouping())
+    }
+
     /// Returns the options of the run.
     pub fn options(&self) -> &RunOptions {
         &self.options
@@ -133,6 +148,11 @@ impl RunSetup {
     /// Returns the processors of the machine.
     pub fn procs(&self) -> Procs {
         self.options.jobs.procs
+    }
+
+    /// Returns the time after the first submission in which jobs are not measured.
+    pub fn warmup(&self) -> Span {
+        Span::from_secs(self.options.warmup).unwrap_or(Span::MAX)
     }
 
     /// Returns a simulation of the machine under `policy`.
@@ -233,9 +253,9 @@ impl RunSetup {
         let watch = Stopwatch::start();
         let simulation = self.simulation(policy)?;
         let mut simulation = if pes { simulation.with_numbered_processors() } else { simulation };
-        let warmup = Span::from_secs(self.options.warmup).unwrap_or(Span::MAX);
-        let mut metrics =
-            Metrics::new(self.procs(), warmup).in_batches(self.options.batches).grouped(&self.options.by);
+        let mut metrics = Metrics::new(self.procs(), self.warmup())
+            .in_batches(self.options.batches)
+            .grouped(&self.options.by);
         let mut series = self.options.details.then(|| Series::new(self.procs()));
         let mut all: Vec<&mut dyn Observer> = vec![&mut metrics];
         if let Some(series) = &mut series {

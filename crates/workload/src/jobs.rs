@@ -160,6 +160,12 @@ pub struct LineCounts {
     pub without_estimate: u64,
     /// Lines among `read` that deviate from the format.
     pub deviations: Deviations,
+    /// Returned jobs without a user.
+    pub without_user: u64,
+    /// Returned jobs without a group.
+    pub without_group: u64,
+    /// Returned jobs without memory, requested or used.
+    pub without_memory: u64,
 }
 
 /// A reason to skip a line.
@@ -255,6 +261,9 @@ impl<'a> Jobs<'a> {
                     job.request.submit = options.arrivals.apply(submit, *first.get_or_insert(submit));
                     counts.used += 1;
                     counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
+                    counts.without_user += u64::from(job.request.user.is_none());
+                    counts.without_group += u64::from(job.request.group.is_none());
+                    counts.without_memory += u64::from(memory_of(record, Procs::ONE) == 0);
                     return Ok(Some(job));
                 }
                 Err(skip) => *counts.skipped.entry(skip.reason(options)).or_default() += 1,

@@ -13,7 +13,7 @@ use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
 use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
 use miserly_experiments::{Session, page, run_part, write_page};
-use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, markdown};
+use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, exported, markdown};
 use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
@@ -55,7 +55,10 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
         Some(On::Slurm) => on_cluster(session, args, &folder, traces),
         None => Ok(()),
     })?;
-    shown(&folder, &page(&folder)?, args.json)
+    let page = page(&folder)?;
+    let Some(format) = args.format.format() else { return shown(&folder, &page, args.json) };
+    write_page(&folder, &page)?;
+    print(&exported(&page.sections, format))
 }
 
 /// Makes the open runs of a session on a cluster.

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         return if let [one] = &documents[..] { print_json(one) } else { print_json(&documents) };
     }
     let clock = Clock::new(prepared.dates(), args.seconds);
-    let style = TableStyle { width: Some(width()), seconds: args.seconds, colour: false };
+    let style = TableStyle { width: Some(width()), seconds: args.seconds, ..TableStyle::default() };
     let mut texts = Vec::new();
     for (place, (story, watch)) in stories.iter().enumerate() {
         let chart = chart(story, &watch.held, &clock, width());

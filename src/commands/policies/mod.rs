@@ -34,7 +34,7 @@ fn listing() -> String {
     });
     let order = |preset: &Preset| format!("{:<19}{}\n", preset.name, rule(preset));
     let orders = PRESETS.iter().map(order);
-    let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<12}{meaning}\n"));
+    let names = Priority::NAMES.map(|(name, meaning)| format!("  {name:<18}{meaning}\n"));
     format!(
         "{}\nall run in simulations, in the daemon and on Slurm, but for\n{}\nother spellings\n{}\norders by formula, as in 'easy(order=lxf)'\n{}\n\
         names for a formula of your own, largest value first, as in \"easy(order='wait / estimate')\"\n{}\n\

@@ -342,7 +342,7 @@ fn check_block(block: &RunsFile) -> Result<(), String> {
 /// Checks that the figures of the paper have the shape of the table.
 fn check_table(table: &TableFile) -> Result<(), String> {
     check_unit(table.unit)?;
-    check_digits(table.digits)?;
+    check_digits(table.digits.unwrap_or_default())?;
     if table.paper.is_empty() {
         return Ok(());
     }

@@ -248,9 +248,8 @@ pub struct TableFile {
     /// The divisor of the figure before it is shown.
     #[serde(default = "one")]
     pub unit: f64,
-    /// Decimals.
-    #[serde(default = "two")]
-    pub digits: usize,
+    /// Decimals; else two, or as many as a half width is worth.
+    pub digits: Option<usize>,
     /// The selector of all cells.
     #[serde(default, rename = "where")]
     pub common: Selector,

@@ -30,6 +30,12 @@ pub struct PlannedRun {
     pub key: String,
 }
 
+impl PlannedRun {
+    fn seed(&self) -> &str {
+        self.axes.get("seed").map_or("", String::as_str)
+    }
+}
+
 /// The runs of an experiment, in the order of its file.
 pub struct Plan {
     /// The runs. Two of them may have one key: they are the same.
@@ -70,6 +76,7 @@ fn plan_block(
     let of_policies = block.policies.iter();
     let labels = of_policies.flat_map(|label| block.estimates.iter().map(move |model| (label, model)));
     for (trace, at) in logs_of(experiment, block, &taken) {
+        let before = runs.len();
         for (machine, load) in machines_and_loads(block) {
             for (label, model) in labels.clone() {
                 let policy = experiment.policy(taken.policy(label))?;
@@ -98,8 +105,19 @@ fn plan_block(
                 }
             }
         }
+        let made: BTreeSet<&str> = runs[before..].iter().map(PlannedRun::seed).collect();
+        if wanted_seeds(block).len() > 1 && made.len() == 1 && experiment.seed_of_model(at).is_none() {
+            return Err(experiment.wrong(entry, nothing_drawn(trace)));
+        }
     }
     Ok(())
+}
+
+fn nothing_drawn(trace: &str) -> String {
+    format!(
+        "nothing is drawn at random on the log {trace:?}, so all repetitions are one run; add options = {{ shake = \"30s\" }}, \
+         which moves its submissions, or leave repetitions and seeds out"
+    )
 }
 
 /// Returns the logs of a block under a reading: the name in the block, and the position.
@@ -130,13 +148,18 @@ fn shakes(experiment: &Experiment, block: &RunsFile, at: usize) -> bool {
     block.options.shake.or(of_log).is_some_and(|secs| secs > 0)
 }
 
-/// Returns the seeds of a run: one is enough if nothing is drawn.
-fn seeds(block: &RunsFile, shakes: bool, policy: &PolicySpec, estimates: Estimates) -> Vec<u64> {
-    let mut seeds = match block.repetitions {
+/// Returns the seeds that a block asks for.
+fn wanted_seeds(block: &RunsFile) -> Vec<u64> {
+    match block.repetitions {
         Some(most) => (1..=most).collect(),
         None if block.seeds.is_empty() => vec![1],
         None => block.seeds.clone(),
-    };
+    }
+}
+
+/// Returns the seeds of a run: one is enough if nothing is drawn.
+fn seeds(block: &RunsFile, shakes: bool, policy: &PolicySpec, estimates: Estimates) -> Vec<u64> {
+    let mut seeds = wanted_seeds(block);
     if !shakes && !estimates.draws() && !policy.is_random() {
         seeds.truncate(1);
     }

@@ -59,6 +59,7 @@ fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, 
     }
     placed.sort_by_key(|(at, _)| *at);
     let mut sections: Vec<Section> = placed.into_iter().map(|(_, section)| section).collect();
+    table::explain_half_widths(&mut sections, results);
     number_charts(&mut sections);
     Ok(sections)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use miserly_report::decimals;
-use miserly_report::page::{Block, Emphasis, TableCell, TableData};
+use miserly_report::page::{Block, Emphasis, Section, TableCell, TableData};
+use miserly_report::{decimals, with_half_width};
 use serde_json::Value;
 
 use crate::experiment::file::{Line, TableFile};
@@ -139,7 +139,7 @@ fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<TableCel
         Entry::Nothing => TableCell::number("-").with(Emphasis::Muted),
     };
     let Some(paper) = paper else { return vec![shown_ours] };
-    let shown_paper = if paper.is_nan() { "-".into() } else { decimals(paper, table.digits) };
+    let shown_paper = if paper.is_nan() { "-".into() } else { decimals(paper, digits(table)) };
     let off = match ours {
         Entry::Figure(ours) => Some(off(ours.mean / table.unit, paper)).filter(|off| off.is_finite()),
         Entry::Word(_) | Entry::Nothing => None,
@@ -148,10 +148,44 @@ fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<TableCel
     vec![shown_ours, TableCell::number(shown_paper), TableCell::number(shown_off).with(Emphasis::Muted)]
 }
 
+/// Returns the figure with its half width. A table that sets no decimals, and has no figures of a paper, has those that the half
+/// width is worth.
 fn with_width(table: &TableFile, ours: Figure) -> String {
-    let mean = decimals(ours.mean / table.unit, table.digits);
-    let width = ours.half_width.map(|width| format!(" ±{}", decimals(width / table.unit, table.digits)));
-    mean + &width.unwrap_or_default()
+    let mean = ours.mean / table.unit;
+    let text = |value| decimals(value, digits(table));
+    let Some(width) = ours.half_width.map(|width| width / table.unit) else { return text(mean) };
+    let worth = table.digits.is_none() && table.paper.is_empty();
+    let [mean, width] = if worth { with_half_width(mean, width) } else { [mean, width].map(text) };
+    format!("{mean} ±{width}")
+}
+
+/// Returns the decimals of figures.
+fn digits(table: &TableFile) -> usize {
+    table.digits.unwrap_or(2)
+}
+
+/// The explanation of a half width.
+const HALF_WIDTH: &str = "± is half the width of the 95 % confidence interval of a mean: over the seeds, or, of a single run in \
+                          batches, over these.";
+
+/// The explanation of moved submissions.
+const MOVED: &str = " The seeds move the submissions of the log. So the interval is that of logs like it, and the log as it is \
+                     may lie outside.";
+
+/// Explains half widths below the first table that has one.
+pub(super) fn explain_half_widths(sections: &mut [Section], results: &Results) {
+    let has_width = |block: &Block| match block {
+        Block::Table(table) => table.rows.iter().flatten().any(|cell| cell.text.contains('±')),
+        _ => false,
+    };
+    let first = sections.iter_mut().find(|section| section.blocks.iter().any(has_width));
+    let Some((at, section)) =
+        first.and_then(|section| Some((section.blocks.iter().position(has_width)?, section)))
+    else {
+        return;
+    };
+    let moved = if results.has("settings.shake") { MOVED } else { "" };
+    section.blocks.insert(at + 1, Block::Text(format!("{HALF_WIDTH}{moved}")));
 }
 
 /// Returns the content of a cell and its origin: the keys of its runs, or the log and the path.

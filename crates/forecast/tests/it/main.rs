@@ -164,6 +164,29 @@ proptest! {
         prop_assert!(result.jobs.iter().all(|job| job.range == Some([Span::ZERO; 2])));
     }
 
+    /// No difference is outside its own range, and it is that of the two runs, without the jobs of the warm-up.
+    #[test]
+    fn a_difference_is_inside_its_range(rows in rows(1..60), policies in (0..3usize, 0..3usize), copies in 1..4_u64, warmup in 0..2000_i64) {
+        let mut setup = setup(&lines(&rows, 100, 1));
+        let options = RunOptions { warmup, ..setup.options().clone() };
+        setup = setup.with_options(options).unwrap();
+        let [before, after] = [policy_of(policies.0), policy_of(policies.1)];
+        let variant = |policy| Variant { setup: &setup, policy, added: None };
+        let result = what_if(variant(&before), variant(&after), copies, &|_| {}).unwrap();
+        let groups = result.by_size.values().chain(result.by_user.values()).chain([&result.all]);
+        for spread in groups.map(|group| &group.difference).chain([&result.slowdown_difference]) {
+            prop_assert!(spread.range().is_none_or(|[low, high]| low <= spread.value && spread.value <= high), "{spread:?}");
+        }
+        for job in &result.jobs {
+            let (difference, [low, high]) = (job.difference().unwrap(), job.range.unwrap());
+            prop_assert!(low <= difference && difference <= high, "{job:?}");
+        }
+        let wait = |policy| setup.outcome(policy, false, &mut []).unwrap().metrics.wait.mean;
+        if let (Some(one), Some(other)) = (wait(&before), wait(&after)) {
+            prop_assert!((result.all.difference.value - (other - one)).abs() < 1e-6);
+        }
+    }
+
     /// A job that is added at an instant leaves each job as it is that started before.
     #[test]
     fn an_added_job_leaves_the_past(rows in rows(1..60), at in 0..8000i64, policy in 0..3usize) {

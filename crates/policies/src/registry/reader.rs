@@ -13,7 +13,7 @@ use super::syntax::{Arg, WrittenValue};
 use super::{DefaultValue, Param, Params, PolicyDescriptor, PolicyError, PolicySpec, Registry};
 use crate::backfill::policies::Point;
 use crate::backfill::{RunningLimits, RunningLimitsError};
-use crate::shared::{Draw, Order, Priority, ShareTree, ShareTreeError, Weight};
+use crate::shared::{Draw, JobFacts, Order, Priority, ShareTree, ShareTreeError, Weight};
 
 /// Declares the parameters of a policy and reads their values.
 ///
@@ -62,6 +62,8 @@ struct Orders {
     usage: bool,
     /// Whether one uses the tree of shares.
     shares: bool,
+    /// The facts of jobs that they use.
+    uses: JobFacts,
 }
 
 /// A declared parameter, with its value in canonical form if one was written.
@@ -80,6 +82,8 @@ pub(super) struct Facts {
     pub(super) is_random: bool,
     /// The horizon, if the policy has one.
     pub(super) horizon: Option<Span>,
+    /// The facts of jobs that its orders use.
+    pub(super) uses: JobFacts,
 }
 
 /// The weight, the random draws, the half-life of usage and the tree of shares that hold for every order of a policy.
@@ -320,6 +324,7 @@ impl<'a> ParamReader<'a> {
         self.orders.random |= order.is_random();
         self.orders.usage |= order.usage_half_life().is_some();
         self.orders.shares |= order.uses_shares();
+        self.orders.uses = self.orders.uses.or(order.uses());
         Ok(order)
     }
 
@@ -416,6 +421,7 @@ impl<'a> ParamReader<'a> {
         })?;
         let params = spec.params(self.seed)?;
         self.orders.random |= spec.is_random();
+        self.orders.uses = self.orders.uses.or(spec.order_uses());
         match params.backfill() {
             Some(point) => Ok(InnerPolicy { params, point }),
             None => Err(self.bad_value(name, &domain, &spec.to_string(), None)),
@@ -527,6 +533,7 @@ impl<'a> ParamReader<'a> {
         Ok(Facts {
             is_random: self.orders.random && !self.has_own_seed,
             horizon: self.horizon,
+            uses: self.orders.uses,
             given: self.declared.into_iter().filter_map(given).collect(),
         })
     }

@@ -11,7 +11,7 @@ use super::error::nearest_policy;
 use super::reader::{Facts, HORIZON};
 use super::syntax::{Arg, WrittenPolicy, WrittenValue};
 use super::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Promises, Registry};
-use crate::shared::Profile;
+use crate::shared::{JobFacts, Profile};
 
 /// A policy of a registry with its parameters, checked: ready to be built any number of times.
 ///
@@ -122,7 +122,7 @@ impl PolicySpec {
             descriptor: &FUNCTION,
             registry: Registry::built_in(),
             written: Vec::new(),
-            facts: Facts { given: Vec::new(), is_random: false, horizon: None },
+            facts: Facts { given: Vec::new(), is_random: false, horizon: None, uses: JobFacts::default() },
             promises: Promises::Nothing,
             needs,
             function: Some(Arc::new(Function { name: name.into(), make: Box::new(make) })),
@@ -169,6 +169,16 @@ impl PolicySpec {
     /// A policy with its own seed does not.
     pub fn is_random(&self) -> bool {
         self.facts.is_random
+    }
+
+    /// Returns the facts of jobs that the orders of the policy use, and that a log may lack.
+    pub fn order_uses(&self) -> JobFacts {
+        self.facts.uses
+    }
+
+    /// Returns whether the policy predicts runtimes from the past jobs of users.
+    pub fn learns_from_users(&self) -> bool {
+        self.needs.predictions && !self.needs.known_runtimes
     }
 
     /// Returns the horizon of the policy, if it has one: the bound of promised starts and ends,

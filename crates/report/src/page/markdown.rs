@@ -24,7 +24,8 @@ pub fn markdown(page: &Page) -> String {
     text
 }
 
-fn section(section: &Section) -> String {
+/// Renders a section below its heading, if it has one.
+pub(super) fn section(section: &Section) -> String {
     let mut text =
         if section.heading.is_empty() { String::new() } else { format!("\n## {}\n", section.heading) };
     for block in &section.blocks {
@@ -66,13 +67,17 @@ fn table(data: &TableData) -> String {
 
 /// Merges the header rows into one, as Markdown requires. A spanning heading appears in its first
 /// column.
-fn header(rows: &[Vec<String>]) -> Vec<String> {
+pub(super) fn merged_header(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let heading = |column: usize| {
         let parts = rows.iter().filter_map(|row| row.get(column)).filter(|text| !text.is_empty());
-        parts.cloned().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+        parts.cloned().collect::<Vec<_>>().join(" ")
     };
     (0..columns).map(heading).collect()
+}
+
+fn header(rows: &[Vec<String>]) -> Vec<String> {
+    merged_header(rows).into_iter().map(|heading| heading.replace('|', "\\|")).collect()
 }
 
 /// Renders a table with long texts: no column is padded.

@@ -6,6 +6,8 @@ mod html;
 
 mod markdown;
 
+mod export;
+
 mod claims;
 
 mod figures;
@@ -15,5 +17,6 @@ mod table;
 mod assets;
 
 pub use data::{Block, Claim, ClaimVerdict, Emphasis, Page, ReadClaim, Section, TableCell, TableData};
+pub use export::{TableFormat, exported};
 pub use html::html;
 pub use markdown::markdown;

@@ -19,6 +19,8 @@ pub struct TableStyle {
     pub seconds: bool,
     /// Whether the best and the worst values have colours.
     pub colour: bool,
+    /// Whether tables of runs have all measures, instead of six.
+    pub all_measures: bool,
 }
 
 /// The kind of a figure, which decides how a table prints it.
@@ -63,6 +65,15 @@ impl TableStyle {
             (Quantity::Share, _) => percent(value),
             (Quantity::Count, _) => figure(value).trim_end_matches(".00").to_owned(),
             (Quantity::Time | Quantity::Number, _) => figure(value),
+        }
+    }
+
+    /// Returns whether the figure is a decimal number, without units.
+    pub(super) fn is_decimal(self, quantity: Quantity) -> bool {
+        match quantity {
+            Quantity::Time => self.seconds,
+            Quantity::Number => true,
+            Quantity::Count | Quantity::Share => false,
         }
     }
 
@@ -176,23 +187,21 @@ impl TextTable {
     }
 }
 
-/// Breaks text into lines of at most `width` characters, at blanks.
+/// Breaks text into lines of at most `width` characters, at blanks. A percent sign stays beside its number.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let text = text.replace(" %", "\u{a0}%");
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
-            // A percent sign stays beside its number.
-            Some(line)
-                if word.starts_with('%') || line.chars().count() + 1 + word.chars().count() <= width =>
-            {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
             _ => lines.push(word.to_owned()),
         }
     }
-    lines
+    lines.iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ mod verdict;
 
 mod on_page;
 
+mod slide;
+
 mod wait_of;
 
 mod forecast;
@@ -27,8 +29,11 @@ pub use forecast::{
 };
 pub use layout::TableStyle;
 pub use notes::nothing_measured;
-pub use on_page::{group_blocks, summary_blocks};
+pub use on_page::{group_blocks, run_sections, summary_blocks};
+pub use slide::slide;
 pub use tables::{compare_tables, simulate_table};
 pub use verdict::{Compared, best_run, needs_whole_runtimes};
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};
-pub use what_if::{WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_table};
+pub use what_if::{
+    WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_sections, what_if_table,
+};

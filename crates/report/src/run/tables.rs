@@ -13,16 +13,21 @@ use super::layout::{Quantity, TableStyle, TextTable, Tone};
 use super::machine::machine_summary;
 use super::measures::LABELS;
 use super::notes::notes;
-use crate::numbers::{count, figure, percent};
+use crate::numbers::{count, figure, percent, with_half_width};
 
 /// Formats one run as a table, below its settings and above its breakdowns.
 ///
 /// With the recorded schedule of the log, its waits stand below.
 pub fn simulate_table(outcome: &RunDoc, recorded: Option<&RunDoc>, style: TableStyle) -> String {
     let mut text = heading(outcome, style);
-    text.push_str(&format!("\n{}\n\n", measure_table(outcome, style).table(style.width)));
+    let table = measure_table(outcome, style);
+    let sure = table.header.iter().any(|name| name.starts_with('±'));
+    let meanings = MEANINGS[..2].iter().chain(sure.then_some(&HALF_WIDTH));
+    let meanings: Vec<String> = meanings.map(|(name, meaning)| format!("{name}: {meaning}")).collect();
+    let meanings = style.paragraph(&meanings.join("; "));
+    text.push_str(&format!("\n{}\n\n{meanings}\n\n", table.table(style.width)));
     let recorded = recorded.map(|recorded| ("recorded wait", recorded_wait(recorded, style)));
-    for (name, value) in recorded.into_iter().chain(facts(outcome)) {
+    for (name, value) in recorded.into_iter().chain(facts(outcome, style)) {
         text.push_str(&style.entry(name, &value));
     }
     let timing = &outcome.timing;
@@ -35,6 +40,15 @@ pub fn simulate_table(outcome: &RunDoc, recorded: Option<&RunDoc>, style: TableS
     text + &group_tables::run_tables(outcome, style)
 }
 
+/// Returns `70.00 % to the last submission, 68.74 % to the last end`.
+fn utilizations(outcome: &RunDoc) -> String {
+    let whole = percent(outcome.utilization);
+    match outcome.utilization_to_last_submission {
+        None => whole,
+        steady => format!("{} to the last submission, {whole} to the last end", percent(steady)),
+    }
+}
+
 fn recorded_wait(recorded: &RunDoc, style: TableStyle) -> String {
     let wait = &recorded.metrics.wait;
     let [mean, median, p95, max] =
@@ -42,33 +56,43 @@ fn recorded_wait(recorded: &RunDoc, style: TableStyle) -> String {
     format!("mean {mean}, median {median}, p95 {p95}, max {max}")
 }
 
+/// The measures of a run that are shown by default.
+const MAIN: [&str; 2] = ["wait", "bounded slowdown"];
+
 pub(super) fn measure_table(outcome: &RunDoc, style: TableStyle) -> TextTable {
     let half_widths = outcome.uncertainty.half_width.all();
     let sure = half_widths.iter().any(|half_width| half_width.is_some());
-    let header = ["", "mean", "± 95 %", "median", "p95", "p99", "max"];
+    let header = ["", "mean", HALF_WIDTH.0, "median", "p95", "p99", "max"];
     let header = header.into_iter().filter(|name| sure || !name.starts_with('±')).map(str::to_owned);
     let row =
         |((name, quantity), (measure, half_width)): (&(&str, Quantity), (&MeasureDoc, &Option<f64>))| {
             let figure = |value| style.figure(*quantity, value);
+            let [mean, width] = match (measure.mean, *half_width) {
+                (Some(mean), Some(width)) if style.is_decimal(*quantity) => with_half_width(mean, width),
+                (mean, width) => [mean, width].map(figure),
+            };
+            let mean = std::iter::once(mean).chain(sure.then_some(width));
             let figures = [measure.median, measure.p95, measure.p99, measure.max].map(figure);
-            let mean = std::iter::once(figure(measure.mean)).chain(sure.then(|| figure(*half_width)));
             std::iter::once(style.label(*quantity, name)).chain(mean).chain(figures).collect()
         };
     let measures = LABELS.iter().zip(outcome.metrics.all().into_iter().zip(half_widths));
+    let measures = measures.filter(|((name, _), _)| style.all_measures || MAIN.contains(name));
     TextTable { header: header.collect(), rows: measures.map(row).collect() }
 }
 
 /// Returns the figures below the table of measures.
-pub(super) fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
+pub(super) fn facts(outcome: &RunDoc, style: TableStyle) -> Vec<(&'static str, String)> {
     let queue = &outcome.queue_length;
     let mut facts = vec![
-        ("utilization", percent(outcome.utilization)),
-        ("idle while jobs waited", percent(outcome.loss_of_capacity)),
+        ("utilization", utilizations(outcome)),
         ("makespan", outcome.makespan.map_or_else(|| "-".into(), makespan)),
-        ("queue length", format!("mean {}, max {}", figure(queue.mean), queue.max)),
         ("promises", promises(outcome)),
         ("jobs without wait", percent(outcome.guarantees.without_wait)),
     ];
+    if style.all_measures {
+        facts.insert(1, ("idle while jobs waited", percent(outcome.loss_of_capacity)));
+        facts.insert(3, ("queue length", format!("mean {}, max {}", figure(queue.mean), queue.max)));
+    }
     // A job that starts with fewer processors, or for a quantum, starts immediately and waits later.
     facts.extend(started_immediately(outcome).map(|text| ("started immediately", text)));
     facts.extend(outcome.opportunistic.as_ref().map(|doc| ("opportunistic work", opportunistic_work(doc))));
@@ -79,7 +103,7 @@ pub(super) fn facts(outcome: &RunDoc) -> Vec<(&'static str, String)> {
     facts.extend(nonzero("swapping", outcome.suspended.as_ref().and_then(|doc| doc.share)));
     facts.extend(outcome.slicing.as_ref().into_iter().flat_map(sliced));
     facts.extend(promised_to_waited(outcome).map(|text| ("promised / actual wait", text)));
-    if outcome.metrics.slowdown.count != outcome.jobs.measured {
+    if style.all_measures && outcome.metrics.slowdown.count != outcome.jobs.measured {
         let over = format!("of the {} jobs with a runtime", count(outcome.metrics.slowdown.count));
         facts.push(("slowdown", over));
     }
@@ -97,7 +121,7 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let header = std::iter::once(String::new()).chain(policies).collect();
     let rows = comparison_rows(outcomes, style);
     let legend = legend_of(&rows, outcomes);
-    let worst = if style.colour { worst_columns(outcomes) } else { vec![] };
+    let worst = if style.colour { worst_columns(outcomes, style) } else { vec![] };
     let tone = |row: usize, column: usize| match worst.get(row) {
         _ if !style.colour => Tone::Plain,
         _ if column > 0 && rows[row][column].ends_with(BEST) => Tone::Best,
@@ -106,8 +130,9 @@ pub fn compare_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     };
     let table = TextTable { header, rows: rows.clone() }.coloured(style.width, tone);
     let legend = legend.map_or_else(String::new, |legend| format!("\n{}\n", style.paragraph(&legend)));
+    let meanings: String = MEANINGS.iter().map(|(name, meaning)| style.entry(name, meaning)).collect();
     format!(
-        "{}\n{table}\n{legend}{}",
+        "{}\n{table}\n{legend}\n{meanings}{}",
         log_heading(first, outcomes, style),
         group_tables::comparison_tables(outcomes, style)
     )
@@ -120,19 +145,32 @@ pub(super) fn first_run<'a>(outcomes: &[&'a RunDoc]) -> Option<&'a RunDoc> {
 
 /// Returns the rows of a comparison: the name and a cell for each run.
 pub(super) fn comparison_rows(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Vec<String>> {
-    let rows = shown_rows(outcomes);
+    let rows = shown_rows(outcomes, style);
     let kept = outcomes.iter().map(|outcome| promises_kept(outcome));
     let kept = std::iter::once("promises kept".to_owned()).chain(kept).collect();
     rows.map(|row| row.cells(outcomes, style)).chain([kept]).collect()
 }
 
-fn shown_rows(outcomes: &[&RunDoc]) -> impl Iterator<Item = &'static ComparisonRow> {
-    ROWS.iter().chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)))
+fn shown_rows(outcomes: &[&RunDoc], style: TableStyle) -> impl Iterator<Item = &'static ComparisonRow> {
+    let rows = ROWS.iter().filter(move |row| row.main || style.all_measures);
+    rows.chain(OPTIONAL_ROWS.iter().filter(|row| row.is_shown(outcomes)))
 }
 
+/// What a half width is.
+const HALF_WIDTH: (&str, &str) =
+    ("± 95 %", "half the width of the interval of the mean, for a longer log of the same kind");
+
+/// What the default rows of a comparison mean.
+pub(super) const MEANINGS: [(&str, &str); 4] = [
+    ("wait", "the time from submission to start; 5 % of the jobs wait longer than p95"),
+    ("bounded slowdown", "(wait + runtime) / runtime, where runtimes below 10 s count as 10 s; 1 is no wait"),
+    ("utilization", "the share of the processors' time that jobs used, up to the last submission"),
+    ("promises kept", "of the latest starts that the policy promised to jobs"),
+];
+
 /// Returns the column of the worst value of each row, if it differs significantly from the best.
-fn worst_columns(outcomes: &[&RunDoc]) -> Vec<Option<usize>> {
-    shown_rows(outcomes).map(|row| Some(row.worst(outcomes)? + 1)).collect()
+fn worst_columns(outcomes: &[&RunDoc], style: TableStyle) -> Vec<Option<usize>> {
+    shown_rows(outcomes, style).map(|row| Some(row.worst(outcomes)? + 1)).collect()
 }
 
 /// Returns the legend of the marks in these rows; `None` without a mark.
@@ -183,6 +221,8 @@ struct ComparisonRow {
     value: fn(&RunDoc) -> Option<f64>,
     quantity: Quantity,
     better: Option<Improvement>,
+    /// Whether it is shown by default.
+    main: bool,
 }
 
 /// The direction of improvement of a row.
@@ -218,7 +258,12 @@ impl ComparisonRow {
         let values: Vec<Option<f64>> = outcomes.iter().map(|outcome| (self.value)(outcome)).collect();
         let compared = self.compared(outcomes);
         let complete = is_complete(outcomes);
-        let best = self.better.and_then(|better| best(&compared, better));
+        // Values that print alike are equal to the reader.
+        let text = |value| style.figure(self.quantity, value);
+        let mut texts = compared.iter().flatten().map(|value| text(Some(*value)));
+        let first = texts.next();
+        let differ = texts.any(|text| Some(text) != first);
+        let best = self.better.and_then(|better| best(&compared, better)).filter(|_| differ);
         let winner = compared.iter().position(|&value| best.is_some() && value == best);
         let cells = values.iter().zip(outcomes).map(|(&value, outcome)| {
             let mark = match winner {
@@ -263,7 +308,11 @@ impl ComparisonRow {
 
 const fn row(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
     let quantity = Quantity::Number;
-    ComparisonRow { name, mean_of: None, value, quantity, better: Some(Improvement::Lower) }
+    ComparisonRow { name, mean_of: None, value, quantity, better: Some(Improvement::Lower), main: false }
+}
+
+const fn main(row: ComparisonRow) -> ComparisonRow {
+    ComparisonRow { main: true, ..row }
 }
 
 const fn time(row: ComparisonRow) -> ComparisonRow {
@@ -279,22 +328,24 @@ const fn mean(name: &'static str, measure: usize, value: fn(&RunDoc) -> Option<f
 }
 
 const ROWS: &[ComparisonRow] = &[
-    time(mean("wait, mean", 0, |run| run.metrics.wait.mean)),
+    main(time(mean("wait, mean", 0, |run| run.metrics.wait.mean))),
     time(row("wait, median", |run| run.metrics.wait.median)),
-    time(row("wait, p95", |run| run.metrics.wait.p95)),
-    time(row("wait, max", |run| run.metrics.wait.max)),
+    main(time(row("wait, p95", |run| run.metrics.wait.p95))),
+    main(time(row("wait, max", |run| run.metrics.wait.max))),
     time(mean("response, mean", 1, |run| run.metrics.response.mean)),
     mean("slowdown, mean", 2, |run| run.metrics.slowdown.mean),
-    mean("bounded slowdown, mean", 3, |run| run.metrics.bounded_slowdown.mean),
+    main(mean("bounded slowdown, mean", 3, |run| run.metrics.bounded_slowdown.mean)),
     row("bounded slowdown, p95", |run| run.metrics.bounded_slowdown.p95),
     row("bounded slowdown, max", |run| run.metrics.bounded_slowdown.max),
     row("queue length, mean", |run| run.queue_length.mean),
-    ComparisonRow {
-        quantity: Quantity::Share,
-        better: Some(Improvement::Higher),
-        ..row("utilization", |run| run.utilization)
-    },
+    main(share("utilization", |run| run.utilization_to_last_submission.or(run.utilization))),
+    share("utilization, to last end", |run| run.utilization),
 ];
+
+const fn share(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
+    let better = Some(Improvement::Higher);
+    ComparisonRow { quantity: Quantity::Share, better, ..row(name, value) }
+}
 
 /// Rows shown only if a run has a value: jobs left out, suspension and time slicing.
 const OPTIONAL_ROWS: &[ComparisonRow] = &[

@@ -8,8 +8,11 @@ use crate::numbers::count;
 /// The position of the wait in `Measures::all`.
 const WAIT: usize = 0;
 
-/// A group with a smaller share of the jobs is too small for a verdict.
+/// A group with a smaller share of the jobs, and with fewer than [`LEAST_JOBS`], is too small for a verdict.
 const LEAST_SHARE: f64 = 0.01;
+
+/// See [`LEAST_SHARE`]: few wide jobs may pay for all others.
+const LEAST_JOBS: f64 = 30.0;
 
 /// Least ratio of two longest waits that the verdict names.
 const MUCH: f64 = 1.5;
@@ -49,7 +52,7 @@ fn ranked<'a>(runs: &[&'a RunDoc]) -> Vec<(f64, &'a RunDoc)> {
     ranked
 }
 
-impl Compared<'_> {
+impl<'a> Compared<'a> {
     /// Returns the verdict on the mean wait: the best policy, its distance to the one that it is compared with, the
     /// significance, and the group of jobs that waits longer. What the log records is a sentence of its own.
     ///
@@ -63,21 +66,32 @@ impl Compared<'_> {
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }
 
+    /// Returns the policies with all jobs, the shortest mean wait first.
+    pub(super) fn ranked(&self) -> Vec<&'a RunDoc> {
+        ranked(self.runs).into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// Returns the best policy, and the one with which it is compared. Returns `None` if there are no two, or if they have
+    /// equal waits.
+    pub(super) fn best_and_base(&self) -> Option<(&'a RunDoc, &'a RunDoc)> {
+        let ranked = self.ranked();
+        let best = *ranked.first()?;
+        let against = ranked.iter().find(|run| run.policy == self.against);
+        let base = *against.filter(|run| run.policy != best.policy).or(ranked.get(1))?;
+        (best.metrics.wait.mean != base.metrics.wait.mean).then_some((best, base))
+    }
+
     fn of_policies(&self, ranked: &[(f64, &RunDoc)]) -> Option<String> {
-        let (wait, best) = *ranked.first()?;
-        let against = ranked.iter().find(|(_, run)| run.policy == self.against);
-        let (other, base) = against.filter(|(_, run)| run.policy != best.policy).or(ranked.get(1))?;
-        if wait.total_cmp(other).is_eq() {
-            return None;
-        }
+        let (best, base) = self.best_and_base()?;
+        let (wait, other) = (best.metrics.wait.mean?, base.metrics.wait.mean?);
         let text = format!(
             "{} has the shortest mean wait: {}, {} {} ({}). {}",
             best.policy,
             time(wait),
-            than(wait, *other),
+            than(wait, other),
             base.policy,
-            time(*other),
-            significance(best, base)
+            time(other),
+            significance(noise(best, base))
         );
         let runs: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
         let price = self.who_pays(best, base).into_iter().chain(longest_wait(best, &runs));
@@ -132,27 +146,44 @@ impl Compared<'_> {
         ))
     }
 
-    /// Returns the sentence about the group that loses the most time in all.
-    fn who_pays(&self, best: &RunDoc, base: &RunDoc) -> Option<String> {
+    /// Returns the group, after and before, that loses the most time in all; with a negative sign, gains. Returns `None` if none
+    /// with enough jobs does.
+    pub(super) fn most_changed<'r>(
+        &self,
+        best: &'r RunDoc,
+        base: &'r RunDoc,
+        sign: f64,
+    ) -> Option<[&'r GroupDoc; 2]> {
         let (after, before) = (best.by.get(self.groups)?, base.by.get(self.groups)?);
         let jobs: u64 = after.iter().map(|group| group.jobs).sum();
-        let lost = |(after, before): &(&GroupDoc, &GroupDoc)| {
-            Some((after.metrics.wait.mean? - before.metrics.wait.mean?) * after.jobs as f64)
+        let change = |[after, before]: [&GroupDoc; 2]| {
+            Some(sign * (after.metrics.wait.mean? - before.metrics.wait.mean?) * after.jobs as f64)
         };
-        let groups =
-            after.iter().zip(before).filter(|(after, _)| after.jobs as f64 >= LEAST_SHARE * jobs as f64);
-        let (lost, (after, before)) =
-            groups.filter_map(|pair| Some((lost(&pair)?, pair))).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        if lost <= 0.0 {
-            return Some(format!("No {} with 1 % of the jobs or more waits longer.", self.group()));
-        }
+        let pairs = after.iter().zip(before).map(|(after, before)| [after, before]);
+        let least = (LEAST_SHARE * jobs as f64).min(LEAST_JOBS);
+        let enough = pairs.filter(|[after, _]| after.jobs as f64 >= least);
+        let changes = enough.filter_map(|pair| Some((change(pair)?, pair)));
+        let most = changes.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        most.filter(|(change, _)| *change > 0.0).map(|(_, pair)| pair)
+    }
+
+    /// Returns the sentence about the group that loses the most time in all.
+    fn who_pays(&self, best: &RunDoc, base: &RunDoc) -> Option<String> {
+        let groups = best.by.get(self.groups).and(base.by.get(self.groups))?;
+        let Some([after, before]) = self.most_changed(best, base, 1.0) else {
+            let jobs: u64 = groups.iter().map(|group| group.jobs).sum();
+            let many = LEAST_SHARE * jobs as f64 > LEAST_JOBS;
+            let enough = if many { "of 30 jobs or more" } else { "with 1 % of the jobs or more" };
+            return Some(format!("No {} {enough} waits longer.", self.group()));
+        };
         let (waits, waited) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
         let change = change(waits, waited);
         Some(format!(
-            "The {} jobs of {} {} wait {change}: {} instead of {}.",
-            count(after.jobs),
+            "The {} of {} {} wait{} {change}: {} instead of {}.",
+            if after.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", count(after.jobs)) },
             self.group(),
             after.group,
+            if after.jobs == 1 { "s" } else { "" },
             time(waits),
             time(waited)
         ))
@@ -165,7 +196,7 @@ impl Compared<'_> {
     }
 }
 
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     duration_rounded(span_of_seconds(seconds))
 }
 
@@ -183,7 +214,7 @@ fn change(value: f64, baseline: f64) -> String {
 }
 
 /// Returns `35 % shorter than`, or `3.4 times as long as`.
-fn than(value: f64, baseline: f64) -> String {
+pub(super) fn than(value: f64, baseline: f64) -> String {
     let change = change(value, baseline);
     let word = if change.ends_with("as long") { "as" } else { "than" };
     format!("{change} {word}")
@@ -194,8 +225,14 @@ fn than_in(value: f64, baseline: f64) -> String {
     than(value, baseline) + " in"
 }
 
-fn significance(best: &RunDoc, baseline: &RunDoc) -> &'static str {
-    match DifferenceDoc::new(best, baseline, WAIT).within_noise {
+/// Returns whether the difference of the mean waits may be due to chance; `None` if that is unknown.
+pub(super) fn noise(best: &RunDoc, base: &RunDoc) -> Option<bool> {
+    DifferenceDoc::new(best, base, WAIT).within_noise
+}
+
+/// Returns the sentence about a difference whose interval contains 0 or not.
+pub(super) fn significance(within_noise: Option<bool>) -> &'static str {
+    match within_noise {
         Some(false) => "The difference is significant (95 %).",
         Some(true) => "The difference is not significant (95 %).",
         None => {

@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::layout::{Quantity, TableStyle, TextTable};
+use super::on_page::on_page;
+use super::verdict::significance;
 use crate::numbers::count;
+use crate::page::{Block, Section};
 
 /// The difference that a change makes to a log. Times are in seconds.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +29,10 @@ pub struct WhatIfDoc {
     pub only_before: u64,
     /// Jobs of the log that ended only in the run with the change.
     pub only_after: u64,
+    /// Share of further copies whose differences are within the ranges, 0 to 1; `None` without copies.
+    pub coverage: Option<f64>,
+    /// Whether the mean waits differ significantly (95 %), by paired batches of jobs as in `compare`; `None`: unknown.
+    pub significant: Option<bool>,
     /// The added job.
     pub job: Option<WhatIfJobDoc>,
     /// All jobs that ended in both runs.
@@ -62,7 +69,7 @@ pub struct WhatIfJobDoc {
     pub wait: Option<f64>,
     /// Latest wait by its promise, if the policy makes one.
     pub promise: Option<f64>,
-    /// The least and the largest wait of the middle 90 % of the copies.
+    /// The range of its wait in the log and its copies.
     pub range: Option<[f64; 2]>,
 }
 
@@ -85,7 +92,7 @@ pub struct WhatIfGroupDoc {
     pub difference: f64,
     /// Median difference of the copies.
     pub median: Option<f64>,
-    /// The least and the largest difference of the middle 90 % of the copies.
+    /// The range of the difference in the log and its copies. It contains the difference.
     pub range: Option<[f64; 2]>,
     /// Shares of copies in which the mean wait is longer, and shorter, with the change; 0 to 1.
     pub signs: Option<[f64; 2]>,
@@ -102,7 +109,7 @@ pub struct WhatIfSlowdownDoc {
     pub difference: f64,
     /// Median difference of the copies.
     pub median: Option<f64>,
-    /// The least and the largest difference of the middle 90 % of the copies.
+    /// The range of the difference in the log and its copies. It contains the difference.
     pub range: Option<[f64; 2]>,
 }
 
@@ -132,15 +139,36 @@ pub fn what_if_table(document: &WhatIfDoc, style: TableStyle) -> String {
     if let Some(job) = &document.job {
         text.push_str(&style.entry("the added job", &sentence(job, style)));
     }
-    text.push_str(&style.entry("in sum", &sum(&document.all, style)));
+    text.push_str(&style.entry("in sum", &sum(document, style)));
     text.push_str(&format!("\n{}\n", waits(document, style).table(style.width)));
     if let Some(users) = users(document, style) {
         text.push_str(&format!("\n{}\n", users.table(style.width)));
     }
-    if document.copies > 0 {
-        text.push_str("\nmiddle 90 %: the differences of the copies without the ends\n");
+    if let Some(legend) = legend(document) {
+        text.push_str(&format!("\n{}\n", style.paragraph(&legend)));
     }
     text
+}
+
+/// Returns the tables of the answer, what they mean, and the answer in a sentence.
+pub fn what_if_sections(document: &WhatIfDoc, style: TableStyle) -> Vec<Section> {
+    let tables = std::iter::once(waits(document, style)).chain(users(document, style));
+    let job = document.job.as_ref().map(|job| format!("The added job {}.", sentence(job, style)));
+    let texts = [Some(format!("In sum {}", sum(document, style))), job, legend(document)];
+    let tables = tables.map(|table| Block::Table(on_page(table)));
+    let blocks = tables.chain(texts.into_iter().flatten().map(Block::Text)).collect();
+    vec![Section { heading: String::new(), blocks }]
+}
+
+/// Returns what the figures are; `None` without copies.
+fn legend(document: &WhatIfDoc) -> Option<String> {
+    document.coverage.map(|coverage| {
+        format!(
+            "waits and differences: of the log as it is; range: of the log and its copies, with {:.0} % of further \
+             copies; significant: beyond the variation between batches of jobs, as in compare",
+            100.0 * coverage
+        )
+    })
 }
 
 /// Returns what becomes of the added job, in words.
@@ -152,13 +180,14 @@ fn sentence(job: &WhatIfJobDoc, style: TableStyle) -> String {
         text.push_str(&format!("; its promise is {} at most", time(promise)));
     }
     if let Some([low, high]) = job.range {
-        text.push_str(&format!("; the middle 90 % of the copies: {} to {}", time(low), time(high)));
+        text.push_str(&format!("; in the log and its copies {} to {}", time(low), time(high)));
     }
     text
 }
 
 /// Returns the total difference, in words.
-fn sum(all: &WhatIfGroupDoc, style: TableStyle) -> String {
+fn sum(document: &WhatIfDoc, style: TableStyle) -> String {
+    let all = &document.all;
     let total = all.difference * all.jobs as f64;
     let word = if total < 0.0 { "less" } else { "more" };
     let (longer, shorter) = (count(all.longer), count(all.shorter));
@@ -168,8 +197,10 @@ fn sum(all: &WhatIfGroupDoc, style: TableStyle) -> String {
         format!("{longer} of {jobs} jobs wait longer, {shorter} shorter; together they wait {total} {word}");
     if let Some([longer, shorter]) = all.signs {
         let (share, word) = if longer >= shorter { (longer, "longer") } else { (shorter, "shorter") };
-        let share = style.figure(Quantity::Share, Some(share));
-        text.push_str(&format!("; the mean wait is {word} in {share} of the copies"));
+        text.push_str(&format!("; the mean wait is {word} in {:.0} % of the copies", 100.0 * share));
+    }
+    if document.job.is_none() && document.only_before + document.only_after == 0 {
+        text.push_str(&format!(". {}", significance(document.significant.map(|significant| !significant))));
     }
     text
 }
@@ -199,7 +230,7 @@ fn users(document: &WhatIfDoc, style: TableStyle) -> Option<TextTable> {
 
 fn header(first: &str, style: TableStyle) -> Vec<String> {
     let label = |name| style.label(Quantity::Time, name);
-    let names = [label("wait without"), label("with"), label("difference"), "middle 90 %".to_owned()];
+    let names = [label("wait without"), label("with"), label("difference"), "range".to_owned()];
     [first.to_owned(), "jobs".to_owned()].into_iter().chain(names).collect()
 }
 

@@ -38,7 +38,8 @@ pub fn differences(runs: &[&RunDoc]) -> Vec<DifferenceDoc> {
 impl DifferenceDoc {
     /// Compares two runs by the measure at this position in `Measures::all`.
     pub fn new(a: &RunDoc, b: &RunDoc, measure: usize) -> DifferenceDoc {
-        let Interval { mean, half_width, autocorrelation } = a.batch_sums.difference(&b.batch_sums, measure);
+        let interval = a.batch_sums.difference(&b.batch_sums, measure);
+        let Interval { mean, half_width, autocorrelation } = interval;
         DifferenceDoc {
             trace: a.trace.name.clone(),
             measure: KEYS[measure].to_owned(),
@@ -47,7 +48,7 @@ impl DifferenceDoc {
             mean,
             half_width,
             autocorrelation,
-            within_noise: mean.zip(half_width).map(|(mean, half_width)| mean.abs() <= half_width),
+            within_noise: interval.within_noise(),
         }
     }
 }

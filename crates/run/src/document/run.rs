@@ -34,6 +34,9 @@ pub struct RunDoc {
     pub uncertainty: UncertaintyDoc,
     /// Busy processor-seconds over processors x makespan, 0 to 1.
     pub utilization: Option<f64>,
+    /// The same from the first submission to the last one, without the end of the schedule. Null if they are one instant.
+    #[serde(default)]
+    pub utilization_to_last_submission: Option<f64>,
     /// Share of the machine that was idle while a job waited, 0 to 1.
     pub loss_of_capacity: Option<f64>,
     /// Share of the machine kept idle for a job with a reservation of the whole host, 0 to 1.
@@ -126,6 +129,15 @@ pub struct JobCountsDoc {
     /// Lines with a whole number written as a decimal, such as 30.0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub decimals: u64,
+    /// Submitted jobs without a user.
+    #[serde(default)]
+    pub without_user: u64,
+    /// Submitted jobs without a group.
+    #[serde(default)]
+    pub without_group: u64,
+    /// Submitted jobs without memory, requested or used.
+    #[serde(default)]
+    pub without_memory: u64,
 }
 
 /// Returns whether a count is left out of the document.
@@ -296,6 +308,9 @@ impl RunDoc {
                 extra_fields: counts.deviations.extra_fields,
                 missing_fields: counts.deviations.missing_fields,
                 decimals: counts.deviations.decimals,
+                without_user: counts.without_user,
+                without_group: counts.without_group,
+                without_memory: counts.without_memory,
             },
             metrics: MetricsDoc::new(&mut metrics.measures),
             percentiles: PercentileDoc {
@@ -304,6 +319,7 @@ impl RunDoc {
             },
             uncertainty: UncertaintyDoc::new(&metrics.batches),
             utilization: metrics.utilization(),
+            utilization_to_last_submission: metrics.utilization_to_last_submission(),
             loss_of_capacity: metrics.loss_of_capacity(),
             kept_idle: metrics.kept_idle(),
             lost_work: metrics.lost_work(),

@@ -61,6 +61,13 @@ pub struct Interval {
     pub autocorrelation: Option<f64>,
 }
 
+impl Interval {
+    /// Returns whether the interval contains 0, so that the mean may be due to chance; `None` without an interval.
+    pub fn within_noise(&self) -> Option<bool> {
+        self.mean.zip(self.half_width).map(|(mean, half_width)| mean.abs() <= half_width)
+    }
+}
+
 /// No batches.
 impl Default for Batches {
     fn default() -> Batches {

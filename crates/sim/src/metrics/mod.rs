@@ -18,6 +18,8 @@ mod suspended;
 
 mod sliced;
 
+mod steady;
+
 mod window;
 
 mod series;
@@ -32,7 +34,7 @@ use miserly_core::{Effect, JobNumber, Procs, Refusal, Request, Span, StartReason
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
 pub use distribution::{Distribution, Summary};
 pub use groups::{
-    Group, GroupKey, Grouping, GroupingError, Groups, MOST_BOUNDS, OwnGroup, OwnRanges, Quality,
+    Group, GroupKey, Grouping, GroupingError, Groups, MOST_BOUNDS, OwnGroup, OwnRanges, Quality, SuitedRanges,
 };
 pub use guarantees::Guarantees;
 pub use measures::{MEASURES, Measures};
@@ -44,6 +46,7 @@ pub use student::student_t_95;
 pub use suspended::Suspended;
 pub use window::{BatchRule, Mark, Window};
 
+use self::steady::Steady;
 use crate::finished::{Finished, Observer, SystemSnapshot};
 
 /// The measures of the papers over the jobs of a run.
@@ -97,6 +100,7 @@ struct Totals {
     first_submit: Option<Time>,
     last_end: Option<Time>,
     queue: QueueMeasure,
+    steady: Steady,
 }
 
 /// The queue over time.
@@ -183,6 +187,13 @@ impl Metrics {
         self.share_of_capacity(self.totals.busy)
     }
 
+    /// Returns busy processor-seconds over processors x time, 0 to 1, from the first submission to the last one, or `None`
+    /// where these are one instant. No schedule looks worse because its last job ends later.
+    pub fn utilization_to_last_submission(&self) -> Option<f64> {
+        let (work, time) = self.totals.steady.work_and_time()?;
+        Some(work as f64 / (self.procs.get() as f64 * time as f64))
+    }
+
     /// Returns the share of the machine, 0 to 1, that was idle while jobs waited (Zhang et al.
     /// 2000).
     pub fn loss_of_capacity(&self) -> Option<f64> {
@@ -252,7 +263,9 @@ impl Metrics {
         self.totals.promised += u64::from(job.promised.is_some());
         self.totals.broken += u64::from(job.broken);
         let run = u128::from(job.runtime.ticks().unsigned_abs());
-        self.totals.busy += run * u128::from(job.request.procs());
+        let work = run * u128::from(job.request.procs());
+        self.totals.busy += work;
+        self.totals.steady.ended(job, work);
         // A job that ended before its start was in the queue until then.
         let left_queue = job.reason.map_or(job.end, |_| job.start);
         self.totals.waited += u128::from((left_queue - job.request.submit).ticks().unsigned_abs());
@@ -301,6 +314,7 @@ impl Metrics {
 impl Observer for Metrics {
     fn submitted(&mut self, now: Time, request: &Request) {
         self.totals.first_submit.get_or_insert(now);
+        self.totals.steady.submitted(now);
         self.totals.submitted += 1;
         self.totals.warming += u64::from(!self.measures_from(request.submit));
         if self.window.is_none() {
@@ -403,13 +417,47 @@ mod tests {
         metrics
     }
 
+    /// Ten processors; the last of three jobs of five processors is submitted at 200 s.
+    #[test]
+    fn a_late_end_is_no_lost_machine() {
+        let secs = |secs| Span::from_secs(secs).unwrap();
+        let utilizations = |starts: [i64; 3]| {
+            let mut metrics = Metrics::new(10, Span::ZERO);
+            for (number, (submit, start)) in [0, 50, 200].into_iter().zip(starts).enumerate() {
+                let submit = Time::ZERO + secs(submit);
+                let request = Request::new(1, submit, secs(100), Resources::cpus(5));
+                metrics.submitted(submit, &request);
+                let (start, runtime) = (Time::ZERO + secs(start), secs(100));
+                let admission = number as u64;
+                metrics.measure_end(&Finished {
+                    admission,
+                    request,
+                    runtime,
+                    start,
+                    end: start + runtime,
+                    ..job(0)
+                });
+            }
+            (metrics.utilization_to_last_submission(), metrics.utilization())
+        };
+        assert_eq!(utilizations([0, 50, 200]), (Some(0.5), Some(0.5)));
+        assert_eq!(utilizations([0, 150, 900]), (Some(0.375), Some(0.15)));
+    }
+
     #[test]
     fn the_order_of_the_ends_does_not_show() {
         let figures = |mut metrics: Metrics| {
             let summaries = metrics.measures.all_mut().map(Distribution::summary);
             let intervals: [Interval; MEASURES] = std::array::from_fn(|at| metrics.batches.interval(at));
             let counts = (metrics.simulated(), metrics.measured(), metrics.killed_at_estimate());
-            (summaries, intervals, counts, metrics.promises(), metrics.makespan(), metrics.utilization())
+            (
+                summaries,
+                intervals,
+                counts,
+                metrics.promises(),
+                metrics.makespan(),
+                metrics.utilization_to_last_submission(),
+            )
         };
         let in_order = figures(measured(0..90));
         assert_eq!(figures(measured((0..90).rev())), in_order);

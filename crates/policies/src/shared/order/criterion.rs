@@ -42,6 +42,12 @@ pub enum Draw {
 const OF_ORDERS: u64 = 1 << 63;
 
 impl Criterion {
+    /// Returns whether the place of a job depends on its estimate.
+    pub(super) fn uses_estimates(self) -> bool {
+        use Criterion::{Arrival, Narrowest, Random, Widest};
+        !matches!(self, Arrival | Narrowest | Widest | Random)
+    }
+
     /// Every criterion, with its written name and its description.
     pub const ALL: [(Criterion, &'static str, &'static str); 9] = [
         (Criterion::Arrival, "arrival", "first come, first served"),

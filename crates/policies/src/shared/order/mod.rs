@@ -4,6 +4,8 @@ mod criterion;
 
 mod facts;
 
+mod job_facts;
+
 mod priority;
 
 mod shares;
@@ -22,6 +24,7 @@ use miserly_formula::{Direction, Formula, Line};
 pub use bypassed::Bypassed;
 pub use criterion::{Criterion, Draw};
 pub(crate) use facts::Facts;
+pub use job_facts::JobFacts;
 pub use priority::Priority;
 pub use shares::{Computations, ComputedRanks, Ranks, ShareTree, ShareTreeError};
 pub use used::Keys;
@@ -169,6 +172,16 @@ impl Order {
     /// Returns whether the order depends on a tree of shares.
     pub fn uses_shares(&self) -> bool {
         matches!(&self.by, By::Formula(priority) if priority.uses_shares())
+    }
+
+    /// Returns the facts of jobs that the order uses, and that a log may lack.
+    pub fn uses(&self) -> JobFacts {
+        match &self.by {
+            By::Formula(priority) => priority.uses(),
+            By::Criterion(criterion) => {
+                JobFacts { estimate: criterion.uses_estimates(), ..JobFacts::default() }
+            }
+        }
     }
 
     /// Returns the half-life of usage, if the order depends on the usage of users.

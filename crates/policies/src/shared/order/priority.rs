@@ -8,6 +8,7 @@ use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval, Line
 
 use super::bypassed::Bypassed;
 use super::criterion::SECOND;
+use super::job_facts::JobFacts;
 use super::used::Used;
 use super::weight::Weight;
 
@@ -109,6 +110,20 @@ impl Priority {
     /// Returns whether the formula uses the decayed usage of users.
     pub(super) fn uses_usage(&self) -> bool {
         self.uses_usage
+    }
+
+    /// Returns the facts of jobs that the formula uses, and that a log may lack.
+    pub(super) fn uses(&self) -> JobFacts {
+        let uses = |wanted: &[&str]| {
+            let names = Priority::NAMES.iter().enumerate();
+            names.into_iter().any(|(at, (name, _))| wanted.contains(name) && self.formula.uses(at))
+        };
+        JobFacts {
+            user: uses(&["user", "usage_share", "usage", "fair_tree"]),
+            group: uses(&["group_usage_share", "group_usage"]),
+            memory: uses(&["memory"]),
+            estimate: uses(&["estimate"]),
+        }
     }
 
     /// Returns whether the formula uses the ranks of a tree of shares.

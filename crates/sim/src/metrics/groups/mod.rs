@@ -6,11 +6,14 @@ mod own;
 
 mod quality;
 
+mod suited;
+
 use std::collections::BTreeMap;
 
 pub use grouping::{GroupKey, Grouping, GroupingError};
 pub use own::{MOST_BOUNDS, OwnGroup, OwnRanges};
 pub use quality::Quality;
+pub use suited::SuitedRanges;
 
 use super::distribution::TICKS_PER_SECOND;
 use super::measures::Measures;

@@ -66,6 +66,12 @@ impl OwnRanges {
         Ok(OwnRanges { first, second })
     }
 
+    /// Returns the ranges of these bounds, which ascend: runtimes in ticks, then processors. Each list has 1 to [`MOST_BOUNDS`].
+    pub(super) fn of_runtimes_and_procs(runtimes: &[u64], procs: &[u64]) -> OwnRanges {
+        let second = Some(Bounds::new(Property::Procs, procs));
+        OwnRanges { first: Bounds::new(Property::Runtime, runtimes), second }
+    }
+
     /// Returns the group of a job.
     pub(super) fn group(self, job: &Finished) -> OwnGroup {
         OwnGroup { first: self.first.range_of(job), second: self.second.map(|bounds| bounds.range_of(job)) }
@@ -99,9 +105,13 @@ impl Bounds {
         if !values.is_sorted_by(|one, next| one < next) {
             return Err(problem("the bounds must ascend".into()));
         }
-        let mut bounds = Bounds { property, count: values.len(), values: [0; MOST_BOUNDS] };
-        bounds.values[..values.len()].copy_from_slice(&values);
-        Ok(bounds)
+        Ok(Bounds::new(property, &values))
+    }
+
+    fn new(property: Property, list: &[u64]) -> Bounds {
+        let mut values = [0; MOST_BOUNDS];
+        values[..list.len()].copy_from_slice(list);
+        Bounds { property, count: list.len(), values }
     }
 
     fn list(&self) -> &[u64] {

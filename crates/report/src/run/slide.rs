@@ -1,0 +1,113 @@
+//! A verdict as one picture, for a slide.
+
+use maud::{Markup, PreEscaped, html};
+use miserly_run::{GroupDoc, RunDoc};
+
+use super::verdict::{Compared, noise, significance, than, time};
+use crate::numbers::count;
+
+/// The size of the picture.
+const SIZE: [f64; 2] = [1_280.0, 720.0];
+
+/// The distance of all content from the left and the right edge.
+const EDGE: f64 = 64.0;
+
+/// The left end of the bars.
+const BARS: f64 = 480.0;
+
+/// The greatest length of a bar. Its figures stand behind it.
+const LONGEST: f64 = 430.0;
+
+/// The most letters of the name of a policy.
+const NAME: usize = 34;
+
+/// The colours of the base, the best policy, and others: apart for colour-blind readers too.
+const COLOURS: [&str; 3] = ["#6b7280", "#08519c", "#9ecae1"];
+
+/// Returns a verdict as an SVG picture: the question, the waits of up to three schedules, who gains and who pays. Returns `None`
+/// if there are no two policies to compare.
+pub fn slide(compared: &Compared<'_>) -> Option<String> {
+    let (best, base) = compared.best_and_base()?;
+    let shown = schedules(compared, best, base);
+    let most = shown.iter().filter_map(|run| run.metrics.wait.mean).fold(0.0, f64::max);
+    let (waits, waited) = (best.metrics.wait.mean?, base.metrics.wait.mean?);
+    let headline =
+        format!("{}: {} {}", shortened(&best.policy), than(waits, waited), shortened(&base.policy));
+    let facts = format!(
+        "{}, {} jobs, {} processors. {}",
+        best.trace.name,
+        count(best.jobs.measured),
+        count(best.settings.procs.into()),
+        significance(noise(best, base))
+    );
+    let [gains, pays] = [-1.0, 1.0].map(|sign| compared.most_changed(best, base, sign));
+    let picture = html! {
+        rect width=(SIZE[0]) height=(SIZE[1]) fill="#ffffff" {}
+        (text([EDGE, 92.0], 40, "#111827", "Which policy lets jobs wait least?"))
+        (text([EDGE, 148.0], 28, COLOURS[1], &headline))
+        @for (at, run) in shown.iter().enumerate() { (bar(run, 210.0 + 84.0 * at as f64, most, colour(run, best, base))) }
+        (group("Who gains", gains, 506.0, "no group with enough jobs"))
+        (group("Who pays", pays, 578.0, "no group with enough jobs"))
+        (text([EDGE, 672.0], 18, "#4b5563", &facts))
+    };
+    let head = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
+         font-family=\"Helvetica, Arial, sans-serif\">",
+        SIZE[0], SIZE[1]
+    );
+    Some(html! { (PreEscaped(head)) (picture) (PreEscaped("</svg>\n")) }.into_string())
+}
+
+/// Returns the base, the best policy, and the record if it is a baseline, else the next policy.
+fn schedules<'a>(compared: &Compared<'a>, best: &'a RunDoc, base: &'a RunDoc) -> Vec<&'a RunDoc> {
+    let record = compared.recorded.filter(|recorded| recorded.is_comparable());
+    let others =
+        compared.ranked().into_iter().filter(|run| run.policy != best.policy && run.policy != base.policy);
+    record.into_iter().chain([base, best]).chain(others).take(3).collect()
+}
+
+fn colour(run: &RunDoc, best: &RunDoc, base: &RunDoc) -> &'static str {
+    match &run.policy {
+        policy if *policy == base.policy => COLOURS[0],
+        policy if *policy == best.policy => COLOURS[1],
+        _ => COLOURS[2],
+    }
+}
+
+/// Draws the mean wait of a schedule, with its longest wait.
+fn bar(run: &RunDoc, top: f64, most: f64, colour: &str) -> Markup {
+    let wait = run.metrics.wait;
+    let length = wait.mean.filter(|_| most > 0.0).map_or(0.0, |mean| LONGEST * mean / most).max(2.0);
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), time);
+    let longest = format!("longest {}", figure(wait.max));
+    html! {
+        (text([EDGE, top + 36.0], 22, "#111827", &shortened(&run.policy)))
+        rect x=(BARS) y=(top) width=(format!("{length:.1}")) height="56" fill=(colour) {}
+        (text([BARS + length + 14.0, top + 28.0], 26, "#111827", &figure(wait.mean)))
+        (text([BARS + length + 14.0, top + 52.0], 18, "#4b5563", &longest))
+    }
+}
+
+/// Writes the change of a group of jobs.
+fn group(head: &str, found: Option<[&GroupDoc; 2]>, top: f64, nobody: &str) -> Markup {
+    let words = |[after, before]: [&GroupDoc; 2]| {
+        let (after_wait, before_wait) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
+        let jobs = count(after.jobs);
+        Some(format!("{} ({jobs} jobs): {} instead of {}", after.group, time(after_wait), time(before_wait)))
+    };
+    let words = found.and_then(words).unwrap_or_else(|| nobody.to_owned());
+    html! {
+        (text([EDGE, top], 26, "#111827", head))
+        (text([EDGE + 180.0, top], 26, "#111827", &words))
+    }
+}
+
+fn text([x, y]: [f64; 2], size: u32, colour: &str, words: &str) -> Markup {
+    html! { text x=(format!("{x:.1}")) y=(format!("{y:.1}")) font-size=(size) fill=(colour) { (words) } }
+}
+
+/// Returns a name that fits beside the bars.
+fn shortened(name: &str) -> String {
+    let letters = name.chars().count();
+    if letters <= NAME { name.to_owned() } else { name.chars().take(NAME - 1).chain(['…']).collect() }
+}
