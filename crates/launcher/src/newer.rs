@@ -100,8 +100,12 @@ impl Recovered {
         for row in journal.live_jobs()? {
             let Ok(mut record) = serde_json::from_str::<Record>(&row.body) else { continue };
             let run = record.run.as_ref().map(|run| run.nth);
+            let waits = record.waits.map(|waits| waits.nth);
             let last = self.attempts.get(&row.number);
-            let last = last.filter(|(nth, _)| *nth > record.attempts || Some(*nth) == run);
+            // A shim that waited may have begun its window since.
+            let is_newer =
+                |nth, has_begun| nth > record.attempts || Some(nth) == run || Some(nth) == waits && has_begun;
+            let last = last.filter(|(nth, started)| is_newer(*nth, started.is_some()));
             if self.outdated.contains(&row.number) {
                 let held = record.state == JobState::Held || self.withdrawn.contains(&row.number);
                 queue_anew(&mut record, held && last.is_none());
@@ -179,4 +183,5 @@ fn take_over(record: &mut Record, nth: u32, started: Option<Time>) {
     record.attempts = nth;
     record.started = started.or(record.started);
     record.run = Some(Run::new(nth, vec![], false));
+    record.waits = None;
 }
