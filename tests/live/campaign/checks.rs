@@ -26,9 +26,11 @@ pub(super) fn check_all(daemon: &mut Daemon, clocks: &Shared, told: &Told) {
     runs.check_attempts();
     runs.check_processors(|job| told.in_windows.contains(&job));
     check_numbers(&jobs, told, &runs);
-    let clocks = clocks.read().expect("clocks");
+    let (clocks, launches) = (clocks.read().expect("clocks"), daemon.log());
     let fails = |number: &&i64| {
-        let check = Check { job: &jobs[*number], runs: runs.of(**number), told, clocks: &clocks };
+        let was_refused = launches.contains(&format!("job {number} cannot be launched"));
+        let check =
+            Check { job: &jobs[*number], runs: runs.of(**number), told, clocks: &clocks, was_refused };
         let checked = AssertUnwindSafe(|| {
             check.end();
             check.not_early(&runs);
@@ -79,20 +81,25 @@ struct Check<'a> {
     runs: &'a [Run],
     told: &'a Told,
     clocks: &'a Clocks,
+    /// Whether a launch of it failed.
+    was_refused: bool,
 }
 
 impl Check<'_> {
     /// It ended as jobs of its kind do.
     #[track_caller]
     fn end(&self) {
-        let Check { job, runs, told, clocks } = self;
+        let Check { job, runs, told, clocks, was_refused } = self;
         let (number, last) = (job.number, runs.last());
         let near_sleep = last.is_none_or(|run| clocks.slept_near(run.began));
         let as_expected = match &job.phase {
             // What is still the shim until it becomes the job's command may have been the one that was killed.
             Phase::Done { exit: Exit::Signal(9), .. } => true,
             Phase::Done { exit, .. } => {
-                let ended = last.is_some_and(|run| run.attempt == job.attempts && run.ended.is_some());
+                // The command does not count an attempt whose launch failed.
+                let is_last =
+                    |run: &&Run| run.attempt == job.attempts || *was_refused && run.attempt < job.attempts;
+                let ended = last.filter(is_last).is_some_and(|run| run.ended.is_some());
                 *exit == Exit::Code(0) && ended && !told.endless.contains(&number)
             }
             Phase::Killed { by: KilledBy::User, .. } => told.cancelled.contains(&number),
