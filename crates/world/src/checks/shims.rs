@@ -11,7 +11,7 @@ use crate::site::Placed;
 use crate::step::SECOND;
 use crate::world::{Checked, World};
 
-/// The longest time that an attempt takes to follow its state: commands take time, and a refused one is sent again.
+/// The longest time for which an attempt differs from what the daemon says: commands take time, and a refused one is sent again.
 const TOLERANCE: i64 = 2 * SECOND;
 
 /// What the daemon says of an attempt that runs.
@@ -23,7 +23,7 @@ struct Said {
     is_paused: bool,
 }
 
-/// What the daemon says of each attempt that runs, and the instant since which it says so.
+/// What the daemon says of each attempt that differs from it, and the instant since which it differs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SaidOf(BTreeMap<Attempt, (Said, i64)>);
 
@@ -39,6 +39,7 @@ impl World {
         for view in views.iter().filter(|view| !is_adopted(view)) {
             let attempt = Attempt { job: view.number, nth: view.attempts };
             let Some(placed) = self.machine.placed(attempt) else { continue };
+            let Some(differs) = difference(view, &placed) else { continue };
             let said = Said {
                 phase: std::mem::discriminant(&view.phase),
                 cpus: if let Phase::Running(has) = &view.phase { has.cpus.clone() } else { vec![] },
@@ -47,10 +48,8 @@ impl World {
             };
             let since = before.remove(&attempt).filter(|(before, _)| *before == said);
             let since = since.map_or(self.now, |(_, since)| since);
-            if let Some(differs) = difference(view, &placed)
-                && since.max(quiet_since) + TOLERANCE < self.now
-            {
-                return Err(format!("job {}: {differs}; the daemon has said so since {since}", view.number));
+            if since.max(quiet_since) + TOLERANCE < self.now {
+                return Err(format!("job {}: {differs} since {since}", view.number));
             }
             self.watch.said.0.insert(attempt, (said, since));
         }
