@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use miserly_policies::PolicySpec;
 use miserly_report::{count, nothing_measured};
-use miserly_run::RunDoc;
+use miserly_run::{RunDoc, RunSetup, SettingsDoc};
 
 use crate::colour::message_head;
 
@@ -36,15 +36,26 @@ pub(crate) fn warn<'a>(runs: impl IntoIterator<Item = &'a RunDoc>) -> anyhow::Re
     Ok(())
 }
 
-/// Prints a warning for each fact of jobs that the policies of these runs use and that the log lacks.
-pub(crate) fn warn_of_missing_facts<'a>(runs: impl IntoIterator<Item = &'a RunDoc>) {
-    let warning = |run: &RunDoc| {
-        missing_facts(run).into_iter().map(|text| format!("{}: {text}", run.trace.name)).collect::<Vec<_>>()
-    };
-    let warnings: BTreeSet<String> = runs.into_iter().flat_map(warning).collect();
+/// Prints a warning for each fact of jobs that these policies use and that the log lacks. Each run has a policy and the number
+/// of its jobs.
+///
+/// # Errors
+/// If a log cannot be read.
+pub(crate) fn warn_of_missing_facts<'a>(
+    runs: impl IntoIterator<Item = (&'a RunSetup, &'a PolicySpec, u64)>,
+) -> anyhow::Result<()> {
+    let mut warnings = BTreeSet::new();
+    for (setup, policy, jobs) in runs {
+        let counts = setup.line_counts()?;
+        let lack =
+            [counts.without_user, counts.without_group, counts.without_memory, counts.without_estimate];
+        let missing = missing_facts(&policy.to_string(), &setup.settings(), jobs, lack);
+        warnings.extend(missing.into_iter().map(|text| format!("{}: {text}", setup.name())));
+    }
     for warning in warnings {
         note!("{} {warning}", message_head("warning"));
     }
+    Ok(())
 }
 
 /// Returns the warnings about the jobs of a run.
@@ -75,31 +86,38 @@ fn of_run(run: &RunDoc) -> Vec<String> {
         .into_iter()
         .filter(|(lines, _)| *lines > 0)
         .map(|(lines, how)| format!("{} of {} lines {how}", count(lines), count(jobs.read)));
-    wide.into_iter().chain(deviations).chain(nothing_measured(run)).chain(missing_facts(run)).collect()
+    let lack = [jobs.without_user, jobs.without_group, jobs.without_memory, jobs.without_estimate];
+    let missing = missing_facts(&run.policy, &run.settings, jobs.simulated, lack);
+    wide.into_iter().chain(deviations).chain(nothing_measured(run)).chain(missing).collect()
 }
 
 /// Policies that never look at an estimate, unless their order does.
 const WITHOUT_ESTIMATES: [&str; 3] = ["fcfs", "gang", "eqspatial"];
 
-/// Returns a warning for each fact of jobs that the policy uses and that nine of ten jobs of the log lack.
-fn missing_facts(run: &RunDoc) -> Vec<String> {
-    let Ok(policy) = run.policy.parse::<PolicySpec>() else { return vec![] };
-    let (jobs, order) = (&run.jobs, policy.order_uses());
-    let all = jobs.simulated;
+/// Returns a warning for each fact of jobs that the policy uses and that nine of ten of `all` jobs lack. The counts are of those
+/// without a user, a group, memory, and an estimate.
+fn missing_facts(
+    name: &str,
+    settings: &SettingsDoc,
+    all: u64,
+    [user, group, memory, estimate]: [u64; 4],
+) -> Vec<String> {
+    let Ok(policy) = name.parse::<PolicySpec>() else { return vec![] };
+    let order = policy.order_uses();
     let estimates = order.estimate || !WITHOUT_ESTIMATES.contains(&policy.descriptor().name);
-    let of_log = run.settings.estimates.starts_with("trace");
-    let of_machine = run.settings.machine.hosts.iter().any(|hosts| hosts.memory.is_some());
+    let of_log = settings.estimates.starts_with("trace");
+    let of_machine = settings.machine.hosts.iter().any(|hosts| hosts.memory.is_some());
     let facts = [
-        (order.user, jobs.without_user, "a user", "its order takes them as jobs of one user"),
-        (policy.learns_from_users(), jobs.without_user, "a user", "it takes their estimates as predictions"),
-        (order.group, jobs.without_group, "a group", "its order takes them as jobs of one group"),
-        (order.memory, jobs.without_memory, "memory", "its order takes it as 0"),
-        (of_machine, jobs.without_memory, "memory", "they fit where processors are free"),
-        (estimates && of_log, jobs.without_estimate, "an estimate", "it knows their runtimes instead"),
+        (order.user, user, "a user", "its order takes them as jobs of one user"),
+        (policy.learns_from_users(), user, "a user", "it takes their estimates as predictions"),
+        (order.group, group, "a group", "its order takes them as jobs of one group"),
+        (order.memory, memory, "memory", "its order takes it as 0"),
+        (of_machine, memory, "memory", "they fit where processors are free"),
+        (estimates && of_log, estimate, "an estimate", "it knows their runtimes instead"),
     ];
     let missing = facts.into_iter().filter(|(uses, lack, ..)| *uses && *lack > 0 && 10 * lack >= 9 * all);
     let warning = |(_, lack, fact, instead)| {
-        format!("{}: {} of {} jobs are without {fact}; {instead}", run.policy, count(lack), count(all))
+        format!("{name}: {} of {} jobs are without {fact}; {instead}", count(lack), count(all))
     };
     missing.map(warning).collect()
 }

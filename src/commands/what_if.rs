@@ -55,8 +55,10 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     let result = what_if(without, with, args.copies, &|runs| progress.add(runs))?;
     drop(progress);
     ensure!(!result.jobs.is_empty(), "{}: no job of the log is in the run", before.trace.name());
-    let [one, other] = variants.map(|variant| variant.setup.outcome(variant.policy, false, &mut []));
-    warn_of_missing_facts([&one?, &other?]);
+    let ended =
+        [jobs_that(&result, |job| job.before.is_some()), jobs_that(&result, |job| job.after.is_some())];
+    let runs = variants.iter().zip(ended).map(|(variant, jobs)| (variant.setup, variant.policy, jobs));
+    warn_of_missing_facts(runs)?;
     if let Some(path) = &args.jobs {
         write_jobs(path, &result.jobs).with_context(|| format!("--jobs {}", path.display()))?;
     }
@@ -67,6 +69,11 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
         Some(format) => print(&exported(&what_if_sections(&document, style), format)),
         None => print(&what_if_table(&document, style)),
     }
+}
+
+/// Returns the number of jobs for which this is so.
+fn jobs_that(result: &WhatIf, is: fn(&JobDifference) -> bool) -> u64 {
+    result.jobs.iter().filter(|job| is(job)).count() as u64
 }
 
 impl ChangeArgs {
@@ -163,7 +170,6 @@ fn document(
         machine: variant.setup.machine().to_string(),
         procs: variant.setup.procs().get(),
     };
-    let only = |has: fn(&JobDifference) -> bool| result.jobs.iter().filter(|job| has(job)).count() as u64;
     let names = before.setup.survey.header.names("User");
     let name = |user: &Option<u32>| {
         let Some(user) = user else { return "unknown".to_owned() };
@@ -182,8 +188,8 @@ fn document(
         changes,
         copies,
         moved: SHAKE.into(),
-        only_before: only(|job| job.before.is_some() && job.after.is_none()),
-        only_after: only(|job| job.before.is_none() && job.after.is_some()),
+        only_before: jobs_that(result, |job| job.before.is_some() && job.after.is_none()),
+        only_after: jobs_that(result, |job| job.before.is_none() && job.after.is_some()),
         coverage: (copies > 0).then(|| coverage(copies)),
         significant: result.significant,
         job: after.added.map(|job| added(job, result)),

@@ -12,7 +12,7 @@ use std::io;
 use miserly_core::{JobNumber, Request, Resources, Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunSetup, SetupError};
-use miserly_sim::{Batches, Finished, Job, Metrics, Observer};
+use miserly_sim::{Batches, Finished, Job, Measures, Metrics, Observer};
 use miserly_workload::TraceError;
 use miserly_workload::shaken;
 use rayon::prelude::*;
@@ -21,9 +21,6 @@ use crate::SizeClass;
 
 /// The most seconds by which a copy of the log moves a submission.
 pub const SHAKE: u32 = 30;
-
-/// The position of the wait in `Measures::all`.
-const WAIT: usize = 0;
 
 /// The number of a job that is added to a log.
 const ADDED: JobNumber = JobNumber::MAX;
@@ -372,7 +369,7 @@ fn compare([before, after]: [&[Job]; 2], from: Time, has_added: bool, runs: &[[O
     let same_jobs = !has_added && result.jobs.iter().all(|job| job.before.is_some() && job.after.is_some());
     let interval = same_jobs.then(|| {
         let [before, after] = log;
-        Some(after.batches.as_ref()?.difference(before.batches.as_ref()?, WAIT))
+        Some(after.batches.as_ref()?.difference(before.batches.as_ref()?, Measures::WAIT))
     });
     result.significant = interval.flatten().and_then(|interval| interval.within_noise()).map(|noise| !noise);
     result

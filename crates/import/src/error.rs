@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use miserly_workload::TraceError;
+use miserly_workload::swf::ReadError;
+use miserly_workload::{Trace, TraceError};
 
 /// An error that prevents an import.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +119,17 @@ pub enum ImportError {
         /// Required property of a job.
         wanted: &'static str,
     },
+}
+
+impl ImportError {
+    /// Returns the error of JSON that is not of this format, or cannot be read.
+    pub(crate) fn of_json(trace: &Trace, error: serde_json::Error, format: &'static str) -> ImportError {
+        if error.is_io() {
+            let line = error.line() as u64;
+            return trace.read_error(ReadError::Io { line, error: error.into() }).into();
+        }
+        ImportError::Json { name: trace.name().into(), error, format }
+    }
 }
 
 /// Returns the reason why no job is written.

@@ -140,6 +140,16 @@ impl RunSetup {
         Ok(ranges.grouping())
     }
 
+    /// Counts the lines of the log, and the jobs of the run that lack facts. It reads the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn line_counts(&self) -> Result<LineCounts, TraceError> {
+        let mut jobs = self.logged_jobs(false)?;
+        jobs.by_ref().try_for_each(|job| job.map(drop))?;
+        Ok(jobs.counts().clone())
+    }
+
     /// Returns the options of the run.
     pub fn options(&self) -> &RunOptions {
         &self.options

@@ -17,6 +17,7 @@ mod why;
 use miserly_core::JobNumber;
 use miserly_report::TableStyle;
 use miserly_run::RunSetup;
+use miserly_sim::Observer;
 use miserly_workload::Estimates;
 use miserly_workload::swf::{Field, LogLine, ReadError};
 
@@ -37,8 +38,9 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     for job in prepared.jobs()? {
         runs += usize::from(job?.request.number == args.job);
     }
-    let watches = (0..runs).map(|earlier| followed(&prepared, args, earlier));
-    let watches = watches.collect::<anyhow::Result<Vec<Watch>>>()?;
+    let watches = (0..runs).map(|earlier| Watch::new(args.job, earlier, prepared.procs()));
+    let mut watches: Vec<Watch> = watches.collect();
+    follow(&prepared, args, &mut watches)?;
     let stories: Vec<_> = watches.iter().filter_map(|watch| Some((watch.story.as_ref()?, watch))).collect();
     if stories.is_empty() {
         return Err(absent(&prepared, args.job)?);
@@ -63,13 +65,17 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     print(&texts.join("\n"))
 }
 
-/// Follows the submission of the job behind so many earlier ones through a run.
-fn followed(prepared: &RunSetup, args: &ExplainArgs, earlier: usize) -> anyhow::Result<Watch> {
-    let mut watch = Watch::new(args.job, earlier, prepared.procs());
+/// Plays the run until the job of each observer has ended.
+fn follow(prepared: &RunSetup, args: &ExplainArgs, watches: &mut [Watch]) -> anyhow::Result<()> {
     let mut simulation = prepared.simulation(&args.policy)?;
     let mut jobs = prepared.jobs()?.peekable();
-    while !watch.over() && simulation.step(&mut jobs, &mut [&mut watch])?.is_some() {}
-    Ok(watch)
+    loop {
+        let open = watches.iter_mut().filter(|watch| !watch.over());
+        let mut open: Vec<&mut dyn Observer> = open.map(|watch| watch as &mut dyn Observer).collect();
+        if open.is_empty() || simulation.step(&mut jobs, &mut open)?.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// Returns the reason why there is no such job in the run.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use miserly_core::Procs;
 use miserly_workload::Trace;
-use miserly_workload::swf::{Field, ReadError, Record};
+use miserly_workload::swf::{Field, Record};
 
 use self::json::{JsonJob, JsonWorkload};
 use self::profiles::{ProfileDuration, duration};
@@ -32,7 +32,8 @@ const SECONDS_MAX: f64 = 1e10;
 /// The input is unreadable or not a workload, a job is invalid, or no job has a fixed duration.
 pub fn batsim(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
     let input = trace.unpacked()?;
-    let workload: JsonWorkload = serde_json::from_reader(input).map_err(|error| unreadable(trace, error))?;
+    let workload: JsonWorkload =
+        serde_json::from_reader(input).map_err(|error| ImportError::of_json(trace, error, FORMAT))?;
     let mut remarks = Remarks::default();
     let mut records = Vec::with_capacity(workload.jobs.len());
     for (place, job) in workload.jobs.iter().enumerate() {
@@ -68,14 +69,6 @@ fn head(report: &Report) -> LogHeader<'_> {
         "status 0 is a job that its walltime would end, or whose profile returns an error".into(),
     ];
     LogHeader { computer: "none; a workload of Batsim", procs: report.procs, notes, ..LogHeader::default() }
-}
-
-fn unreadable(trace: &Trace, error: serde_json::Error) -> ImportError {
-    if error.is_io() {
-        let line = error.line() as u64;
-        return trace.read_error(ReadError::Io { line, error: error.into() }).into();
-    }
-    ImportError::Json { name: trace.name().into(), error, format: FORMAT }
 }
 
 /// Converts a job to a line of a log, or returns `None` if it has no fixed duration.

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use miserly_workload::Trace;
-use miserly_workload::swf::ReadError;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -58,16 +57,8 @@ pub(super) fn slurm_json(trace: &Trace, options: &ImportOptions) -> Result<Impor
     if let Some((job, error)) = reader.failed {
         return Err(ImportError::Job { name: trace.name().into(), job, error });
     }
-    read.map_err(|error| unreadable(trace, error))?;
+    read.map_err(|error| ImportError::of_json(trace, error, FORMAT))?;
     accounting.finish(trace.name())
-}
-
-fn unreadable(trace: &Trace, error: serde_json::Error) -> ImportError {
-    if error.is_io() {
-        let line = error.line() as u64;
-        return trace.read_error(ReadError::Io { line, error: error.into() }).into();
-    }
-    ImportError::Json { name: trace.name().into(), error, format: FORMAT }
 }
 
 /// Adds jobs to the accounting as they are read.

@@ -111,7 +111,7 @@ fn processor_seconds(work: u128) -> Span {
 }
 
 /// Quotes a CSV field if needed.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -5,4 +5,5 @@ mod csv;
 mod swf;
 
 pub use csv::CsvJobs;
+pub(crate) use csv::quoted;
 pub use swf::SwfJobs;

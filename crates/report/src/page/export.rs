@@ -3,6 +3,7 @@
 use super::claims;
 use super::data::{Block, Section, TableCell, TableData};
 use super::markdown::{merged_header, section as as_markdown};
+use crate::jobs::quoted;
 
 /// A format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +71,8 @@ fn in_latex(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let letters: Vec<char> = text.trim().chars().collect();
     for (at, letter) in letters.iter().enumerate() {
-        let digit = |at: Option<usize>| at.and_then(|at| letters.get(at)).is_some_and(char::is_ascii_digit);
         match letter {
-            ' ' if digit(at.checked_sub(1)) && (digit(Some(at + 1)) || letters.get(at + 1) == Some(&'%')) => {
-                shown.push_str("\\,");
-            }
+            ' ' if is_in_figure(&letters, at) => shown.push_str("\\,"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => shown.extend(['\\', *letter]),
             '\\' => shown.push_str("\\textbackslash{}"),
             '~' => shown.push_str("\\textasciitilde{}"),
@@ -89,13 +87,8 @@ fn in_latex(text: &str) -> String {
 }
 
 fn csv(data: &TableData) -> String {
-    let line = |cells: Vec<String>| {
-        let quoted = |cell: String| {
-            let plain = !cell.contains(['"', ',', '\n']);
-            if plain { cell } else { format!("\"{}\"", cell.replace('"', "\"\"")) }
-        };
-        cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
-    };
+    let line =
+        |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
     let cell =
         |cell: &TableCell| if cell.numeric { without_marks(&cell.text) } else { cell.text.trim().to_owned() };
     let header = Some(merged_header(&data.header)).filter(|header| !header.is_empty()).map(line);
@@ -111,11 +104,15 @@ fn without_marks(text: &str) -> String {
         return String::new();
     }
     let letters: Vec<char> = text.chars().collect();
-    let joins = |at: usize| {
-        let after = letters.get(at + 1);
-        at > 0 && letters[at - 1].is_ascii_digit() && after.is_some_and(|c| c.is_ascii_digit() || *c == '%')
-    };
-    letters.iter().enumerate().filter(|(at, c)| **c != ' ' || !joins(*at)).map(|(_, c)| *c).collect()
+    let kept =
+        letters.iter().enumerate().filter(|(at, letter)| **letter != ' ' || !is_in_figure(&letters, *at));
+    kept.map(|(_, letter)| *letter).collect()
+}
+
+/// Returns whether a blank is between two digits, or between a digit and a percent sign.
+fn is_in_figure(letters: &[char], blank: usize) -> bool {
+    let before = blank.checked_sub(1).is_some_and(|at| letters[at].is_ascii_digit());
+    before && letters.get(blank + 1).is_some_and(|after| after.is_ascii_digit() || *after == '%')
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! The verdict of a comparison, in words.
 
 use miserly_run::{DifferenceDoc, GroupDoc, RunDoc};
+use miserly_sim::Measures;
 use miserly_units::{duration_rounded, span_of_seconds};
 
 use crate::numbers::count;
-
-/// The position of the wait in `Measures::all`.
-const WAIT: usize = 0;
 
 /// A group with a smaller share of the jobs, and with fewer than [`LEAST_JOBS`], is too small for a verdict.
 const LEAST_SHARE: f64 = 0.01;
@@ -39,17 +37,17 @@ pub fn needs_whole_runtimes(recorded: &RunDoc) -> bool {
 
 /// Returns the run with the shortest mean wait, among those with all jobs.
 pub fn best_run<'a>(runs: &[&'a RunDoc]) -> Option<&'a RunDoc> {
-    ranked(runs).first().map(|(_, run)| *run)
+    ranked(runs).first().copied()
 }
 
 /// Returns the runs with all jobs by their mean waits. A schedule without some of the jobs is not compared with the others.
-fn ranked<'a>(runs: &[&'a RunDoc]) -> Vec<(f64, &'a RunDoc)> {
+fn ranked<'a>(runs: &[&'a RunDoc]) -> Vec<&'a RunDoc> {
     let most = runs.iter().map(|run| run.jobs.measured).max();
     let complete = runs.iter().filter(|run| Some(run.jobs.measured) == most);
     let mut ranked: Vec<(f64, &RunDoc)> =
         complete.filter_map(|run| Some((run.metrics.wait.mean?, *run))).collect();
     ranked.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    ranked
+    ranked.into_iter().map(|(_, run)| run).collect()
 }
 
 impl<'a> Compared<'a> {
@@ -59,16 +57,15 @@ impl<'a> Compared<'a> {
     /// If the best policy is the one to compare with, it is compared with the second best. Returns `None` if there is
     /// nothing to compare with.
     pub fn verdict(&self) -> Option<String> {
-        let ranked = ranked(self.runs);
-        let (wait, best) = *ranked.first()?;
-        let sentences = self.of_policies(&ranked).into_iter().chain(self.of_record(wait, best));
+        let best = best_run(self.runs)?;
+        let sentences = self.of_policies().into_iter().chain(self.of_record(best));
         let sentences: Vec<String> = sentences.collect();
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }
 
     /// Returns the policies with all jobs, the shortest mean wait first.
     pub(super) fn ranked(&self) -> Vec<&'a RunDoc> {
-        ranked(self.runs).into_iter().map(|(_, run)| run).collect()
+        ranked(self.runs)
     }
 
     /// Returns the best policy, and the one with which it is compared. Returns `None` if there are no two, or if they have
@@ -81,7 +78,7 @@ impl<'a> Compared<'a> {
         (best.metrics.wait.mean != base.metrics.wait.mean).then_some((best, base))
     }
 
-    fn of_policies(&self, ranked: &[(f64, &RunDoc)]) -> Option<String> {
+    fn of_policies(&self) -> Option<String> {
         let (best, base) = self.best_and_base()?;
         let (wait, other) = (best.metrics.wait.mean?, base.metrics.wait.mean?);
         let text = format!(
@@ -93,14 +90,13 @@ impl<'a> Compared<'a> {
             time(other),
             significance(noise(best, base))
         );
-        let runs: Vec<&RunDoc> = ranked.iter().map(|(_, run)| *run).collect();
-        let price = self.who_pays(best, base).into_iter().chain(longest_wait(best, &runs));
+        let price = self.who_pays(best, base).into_iter().chain(longest_wait(best, &self.ranked()));
         Some(std::iter::once(text).chain(price).collect::<Vec<_>>().join(" "))
     }
 
     /// Returns the sentences about the recorded schedule.
-    fn of_record(&self, wait: f64, best: &RunDoc) -> Option<String> {
-        let recorded = self.recorded?;
+    fn of_record(&self, best: &RunDoc) -> Option<String> {
+        let (recorded, wait) = (self.recorded?, best.metrics.wait.mean?);
         let record = recorded.record?;
         let was = recorded.metrics.wait.mean?;
         if record.overfills() {
@@ -227,7 +223,7 @@ fn than_in(value: f64, baseline: f64) -> String {
 
 /// Returns whether the difference of the mean waits may be due to chance; `None` if that is unknown.
 pub(super) fn noise(best: &RunDoc, base: &RunDoc) -> Option<bool> {
-    DifferenceDoc::new(best, base, WAIT).within_noise
+    DifferenceDoc::new(best, base, Measures::WAIT).within_noise
 }
 
 /// Returns the sentence about a difference whose interval contains 0 or not.

@@ -68,6 +68,9 @@ impl Measures {
         ]
     }
 
+    /// The position of the wait in [`all`](Measures::all).
+    pub const WAIT: usize = 0;
+
     /// Returns the distributions, in one fixed order.
     pub fn all(&self) -> [&Distribution; MEASURES] {
         [
