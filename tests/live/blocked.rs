@@ -16,7 +16,7 @@ fn job(daemon: &Daemon, script: &str, time: f64) -> Submission {
 fn failure(daemon: &Daemon, number: i64) -> String {
     let ended = daemon.wait(number);
     let Phase::Failed { why: Failure::Output, message, .. } = &ended.phase else { panic!("{ended:?}") };
-    assert_eq!(ended.attempts, 1, "{ended:?}");
+    assert_eq!(ended.runs, 1, "{ended:?}");
     message.clone()
 }
 

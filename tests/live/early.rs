@@ -156,7 +156,7 @@ fn a_daemon_that_returns_agrees_with_a_window_that_began_without_it() {
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(job);
     assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
-    assert_eq!(ended.attempts, 1);
+    assert_eq!(ended.runs, 1);
     daemon.wait_for_all();
     daemon.stop();
     let played = play(&daemon.state());

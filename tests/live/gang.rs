@@ -80,7 +80,7 @@ fn finish(daemon: &Daemon, jobs: &[i64]) {
     for job in jobs {
         let ended = daemon.wait(*job);
         assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{ended:?}");
-        assert_eq!(ended.attempts, 1);
+        assert_eq!(ended.runs, 1);
     }
     daemon.wait_for_all();
 }

@@ -62,7 +62,7 @@ impl Pipeline {
                 panic!("job {job}: {:?}", view.phase)
             };
             assert!(message.starts_with(cause), "{message}");
-            assert_eq!(view.attempts, 0);
+            assert_eq!(view.runs, 0);
         };
         for job in [self.prepare, self.work, self.work + 2, self.each, self.each + 2, self.report] {
             succeeds(job);

@@ -212,7 +212,7 @@ fn a_long_job_is_suspended_for_a_short_one_and_comes_back_to_its_processors() {
     until("the long one goes on", SOON, || (!is_stopped(pid)).then_some(()));
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(long);
-    assert_eq!((exit_of(&ended), ended.attempts), (Exit::Code(7), 1));
+    assert_eq!((exit_of(&ended), ended.runs), (Exit::Code(7), 1));
     let seen = seen_on(&daemon);
     assert!(seen.len() == 2 && seen[0] == seen[1], "{seen:?}");
     let past = history::finished_jobs(&daemon.state()).expect("a history");

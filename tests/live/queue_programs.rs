@@ -63,7 +63,7 @@ fn kill_and_start(daemon: &mut Daemon) {
 #[track_caller]
 fn is_done(job: &JobView) {
     assert!(matches!(job.phase, Phase::Done { exit: Exit::Code(0), .. }), "{:?}", job.phase);
-    assert_eq!((job.attempts, &job.epilog_failed), (1, &None));
+    assert_eq!((job.runs, &job.epilog_failed), (1, &None));
 }
 
 #[track_caller]
@@ -72,7 +72,7 @@ fn prolog_failed(job: &JobView, expect: &str) {
         Phase::Failed { why: Failure::Prolog, message, .. } => assert_eq!(message, expect),
         other => panic!("{other:?}"),
     }
-    assert_eq!(job.attempts, 1);
+    assert_eq!(job.runs, 1);
 }
 
 fn show(daemon: &Daemon, job: i64) -> String {

@@ -91,7 +91,7 @@ fn check_again(job: &JobView, down: Timestamp) {
     let Phase::Done { start, end, exit: Exit::Code(7), .. } = job.phase else {
         panic!("it runs again: {:?}", job.phase)
     };
-    assert_eq!(job.attempts, 2);
+    assert_eq!(job.runs, 2);
     assert!([down - APART, start, end, Timestamp::now() + APART].is_sorted(), "{down}: {start} to {end}");
 }
 

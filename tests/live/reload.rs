@@ -47,14 +47,14 @@ fn check_ends(daemon: &Daemon, number: i64) {
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(number);
     assert!(matches!(ended.phase, Phase::Done { exit: Exit::Code(7), .. }), "{:?}", ended.phase);
-    assert_eq!(ended.attempts, 1);
+    assert_eq!(ended.runs, 1);
 }
 
 /// What of a job no reading may touch: its processors, its attempts, and what it was told.
 fn look(daemon: &Daemon, number: i64) -> (Vec<u32>, u32, usize) {
     let job = daemon.job(number);
     let cpus = if let Phase::Running(holding) = &job.phase { holding.cpus.clone() } else { vec![] };
-    (cpus, job.attempts, job.promise.expect("miser promises").history.len())
+    (cpus, job.runs, job.promise.expect("miser promises").history.len())
 }
 
 fn names(daemon: &Daemon) -> Vec<String> {

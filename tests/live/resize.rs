@@ -81,7 +81,7 @@ fn a_running_job_gives_processors_to_another_and_gets_them_back() {
     until("it is on both again", SOON, || (seen(&daemon) == [2, 1, 2]).then_some(()));
     fs::write(daemon.path("go"), "").expect("a file");
     let ended = daemon.wait(first);
-    assert_eq!((code(&ended), ended.attempts), (Some(7), 1));
+    assert_eq!((code(&ended), ended.runs), (Some(7), 1));
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn promised_jobs_start_at_their_promises_without_a_daemon() {
     for job in promised {
         let ended = daemon.wait(job.number);
         assert!(matches!(ended.phase, Phase::Killed { by: KilledBy::Time, .. }), "{ended:?}");
-        assert_eq!(ended.attempts, 1);
+        assert_eq!(ended.runs, 1);
         kept_but_for_stalls(&ended);
     }
 }

@@ -184,7 +184,7 @@ mod tests {
         serde_json::from_value(json!({
             "number": number, "name": "sort", "uid": 1, "user": "ann", "queue": "batch", "cpus": 1, "memory": 0,
             "time": 60.0, "script": false, "submitted": at(0), "restartable": false, "opportunistic": true,
-            "phase": phase, "attempts": 1, "unenforced": [],
+            "phase": phase, "attempts": 1, "runs": 1, "unenforced": [],
             "promise": {"promised": window, "now": window, "history": []},
         }))
         .unwrap()

@@ -119,7 +119,7 @@ fn setup() -> Result<Setup, Failure> {
         cleanup_time: second,
         orphan_resume_delay: second,
         opportunistic: None,
-        waiting_shims: miserly_engine::WaitingShimLimits::default(),
+        waiting_shims: miserly_engine::WaitingShimLimits::NONE,
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

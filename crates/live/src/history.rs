@@ -40,8 +40,8 @@ pub struct FinishedJob {
     /// The time between start and end in which it did not run, because it was suspended. A run on
     /// fewer processors than requested counts as the time that it would have taken on all of them.
     pub suspended_time: Span,
-    /// The number of starts.
-    pub attempts: u32,
+    /// How often its command was begun, as far as that is known.
+    pub runs: u32,
     /// The resources that all its attempts used; `None` if they are unknown.
     pub usage: Option<Usage>,
     /// The processors that it had at its end, by number, as rising ranges with both ends; none if they are unknown.
@@ -152,6 +152,7 @@ pub fn finished_jobs(folder: &Path) -> Result<Vec<FinishedJob>, HistoryError> {
 }
 
 fn finished(record: Record) -> Option<FinishedJob> {
+    let runs = record.runs();
     let JobState::Finished(phase) = record.state else { return None };
     let (started, outcome) = match *phase {
         Phase::Done { start, exit, .. } => (Some(start), JobOutcome::Done(exit)),
@@ -173,7 +174,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         started,
         ended: phase.ended()?,
         suspended_time: record.suspended_time.unwrap_or(Span::ZERO),
-        attempts: record.attempts,
+        runs,
         usage: record.usage.total(),
         cpu_ranges: phase.cpus(),
         outcome,

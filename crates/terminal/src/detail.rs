@@ -28,12 +28,12 @@ impl Detail {
 
 fn head(job: &JobView) -> Vec<String> {
     let mut lines = vec![format!(
-        "queue {}, {}, {} of memory, limit {}, attempts {}",
+        "queue {}, {}, {} of memory, limit {}, runs {}",
         plain(&job.queue),
         counted(job.cpus, "cpu"),
         memory(job.memory),
         duration(span_of_seconds(job.time)),
-        job.attempts
+        job.runs
     )];
     lines.extend(details(job).into_iter().map(|(key, value)| format!("{key}: {value}")));
     let parts = [

@@ -88,8 +88,8 @@ impl UsageSums {
         self.wait_hours += hours_between(job.submitted, start);
         let cpu_hours = hours * job.cpus as f64;
         self.cpu_hours += cpu_hours;
-        // Of several attempts, the use is that of all, and the time that of the last one.
-        let Some(used) = job.usage.as_ref().filter(|_| job.attempts == 1).map(|usage| usage.total) else {
+        // Of several runs, the use is that of all, and the time that of the last one.
+        let Some(used) = job.usage.as_ref().filter(|_| job.runs == 1).map(|usage| usage.total) else {
             return;
         };
         self.known_cpu_hours += cpu_hours;
@@ -169,7 +169,7 @@ mod tests {
             "number": 1, "name": "sort", "uid": 1, "user": user, "queue": "batch", "cpus": 2, "memory": 4u64 << 30,
             "time": 36000.0, "script": false, "submitted": at(0), "restartable": false, "opportunistic": true,
             "phase": {"state": "done", "start": at(start), "end": at(end), "exit": {"code": code}},
-            "attempts": 1, "unenforced": [],
+            "attempts": 1, "runs": 1, "unenforced": [],
             "promise": {"promised": window, "now": window, "history": []},
             "usage": {"total": usage, "attempts": []},
         }))

@@ -157,8 +157,8 @@ pub(crate) enum Column {
     Ran,
     /// The number of the array
     Array,
-    /// The number of attempts
-    Attempts,
+    /// How often its command was begun
+    Runs,
 }
 
 /// A column by which jobs are sorted.

@@ -112,8 +112,8 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     let uid = if long { format!(" ({})", job.uid) } else { String::new() };
     let submitted = instants.text(job.submitted);
     line("of", &format!("{}{uid}, in {}, submitted {submitted}", plain(&job.user), plain(&job.queue)));
-    if job.attempts > 1 {
-        line("attempts", &job.attempts.to_string());
+    if job.runs > 1 {
+        line("runs", &job.runs.to_string());
     }
     if !job.retried.is_empty() {
         let codes: Vec<String> = job.retried.iter().map(i32::to_string).collect();
@@ -154,11 +154,11 @@ fn no_promise(job: &JobView) -> NoPromise {
     }
 }
 
-/// Returns how much of its request a job used in its only attempt.
+/// Returns how much of its request a job used in its only run.
 fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
     let (start, end) = job.phase.started().zip(job.phase.ended())?;
     let ran = end.duration_since(start).as_secs_f64();
-    if job.attempts != 1 || ran <= 0.0 {
+    if job.runs != 1 || ran <= 0.0 {
         return None;
     }
     let percent = |part: f64, whole: f64| format!("{:.0} %", 100.0 * part / whole.max(f64::MIN_POSITIVE));

@@ -106,7 +106,7 @@ pub(crate) fn job(number: i64, changes: &Value) -> Value {
         "memory": 104_857_600, "time": 5400.0, "command": ["./count", "input"], "script": false,
         "directory": "/home/ada", "output": "/home/ada/12.out", "error": "/home/ada/12.out",
         "submitted": "2026-03-01T08:00:00Z", "restartable": false, "opportunistic": true,
-        "phase": {"state": "queued"}, "attempts": 0,
+        "phase": {"state": "queued"}, "attempts": 0, "runs": 0,
     });
     for (key, value) in changes.as_object().expect("changes") {
         job[key] = value.clone();

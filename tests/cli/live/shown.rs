@@ -108,7 +108,7 @@ fn watching_shows_it_again_and_again() {
 fn all_about_a_job() {
     let changes = json!({
         "array": 10, "index": 2, "promise": promise(), "begin": "2026-03-01T08:30:00Z", "after": [3, 4], "restartable": true,
-        "error": "/home/ada/12.err", "attempts": 2, "unenforced": ["memory"],
+        "error": "/home/ada/12.err", "attempts": 3, "runs": 2, "unenforced": ["memory"],
         "reasons": [
             {"why": "after", "jobs": [4]},
             {"why": "resources", "kind": "cpus", "requested": 4, "free": 2},

@@ -26,11 +26,9 @@ pub(super) fn check_all(daemon: &mut Daemon, clocks: &Shared, told: &Told) {
     runs.check_attempts();
     runs.check_processors(|job| told.in_windows.contains(&job));
     check_numbers(&jobs, told, &runs);
-    let (clocks, launches) = (clocks.read().expect("clocks"), daemon.log());
+    let clocks = clocks.read().expect("clocks");
     let fails = |number: &&i64| {
-        let was_refused = launches.contains(&format!("job {number} cannot be launched"));
-        let check =
-            Check { job: &jobs[*number], runs: runs.of(**number), told, clocks: &clocks, was_refused };
+        let check = Check { job: &jobs[*number], runs: runs.of(**number), told, clocks: &clocks };
         let checked = AssertUnwindSafe(|| {
             check.end();
             check.not_early(&runs);
@@ -65,7 +63,7 @@ fn check_numbers(jobs: &BTreeMap<i64, JobView>, told: &Told, runs: &Runs) {
     }
     for (number, runs) in &runs.0 {
         let job = jobs.get(number).unwrap_or_else(|| panic!("job {number} ran, and is in no list"));
-        assert!(runs.iter().all(|run| run.attempt <= job.attempts), "job {number}: {runs:?}");
+        assert!(runs.iter().all(|run| run.attempt <= job.runs), "job {number}: {runs:?}");
     }
     let mut names = BTreeSet::new();
     for job in jobs.values() {
@@ -81,25 +79,20 @@ struct Check<'a> {
     runs: &'a [Run],
     told: &'a Told,
     clocks: &'a Clocks,
-    /// Whether a launch of it failed.
-    was_refused: bool,
 }
 
 impl Check<'_> {
     /// It ended as jobs of its kind do.
     #[track_caller]
     fn end(&self) {
-        let Check { job, runs, told, clocks, was_refused } = self;
+        let Check { job, runs, told, clocks } = self;
         let (number, last) = (job.number, runs.last());
         let near_sleep = last.is_none_or(|run| clocks.slept_near(run.began));
         let as_expected = match &job.phase {
             // What is still the shim until it becomes the job's command may have been the one that was killed.
             Phase::Done { exit: Exit::Signal(9), .. } => true,
             Phase::Done { exit, .. } => {
-                // The command does not count an attempt whose launch failed.
-                let is_last =
-                    |run: &&Run| run.attempt == job.attempts || *was_refused && run.attempt < job.attempts;
-                let ended = last.filter(is_last).is_some_and(|run| run.ended.is_some());
+                let ended = last.is_some_and(|run| run.attempt == job.runs && run.ended.is_some());
                 *exit == Exit::Code(0) && ended && !told.endless.contains(&number)
             }
             Phase::Killed { by: KilledBy::User, .. } => told.cancelled.contains(&number),
@@ -113,7 +106,8 @@ impl Check<'_> {
 
     /// A failed disk may keep a job from its start, and a full one only delays it.
     fn may_fail(&self, why: Failure, message: &str) -> bool {
-        let ran = self.runs.last().is_some_and(|run| run.attempt == self.job.attempts);
+        // A restartable job may have run before the launch that failed.
+        let ran = !self.runs.is_empty() && !self.job.restartable;
         let disk = message.contains("os error 5");
         // Also of a run that was lost, and left too little time for another one. A restartable job may have written its last line
         // when its shim was killed.

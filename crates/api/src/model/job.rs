@@ -132,8 +132,11 @@ pub struct JobView {
     /// Why the daemon could not place the job and set it aside. It is held until it is released; an attempt that it has runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<String>,
-    /// The number of attempts: more than one if it was requeued or lost.
+    /// The number of the latest attempt, or 0. A connection to the job names it.
     pub attempts: u32,
+    /// How often its command was begun, as far as that is known: more than once if it was requeued, retried or lost. An attempt
+    /// whose launch failed, or whose shim only waited, does not count.
+    pub runs: u32,
     /// The exit codes of the attempts that failed and after which it ran again, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retried: Vec<i32>,

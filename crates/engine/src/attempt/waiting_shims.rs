@@ -17,7 +17,7 @@ use crate::{Action, Attempt, Ending, Engine, Journal, Launcher, PlannedWindow, R
 /// The failures of the waiting shims of a job after which it gets no more.
 const TRIES: usize = 3;
 
-/// How many shims wait for windows. By default none does.
+/// How many shims wait for windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingShimLimits {
     /// The most of all jobs together.
@@ -26,9 +26,15 @@ pub struct WaitingShimLimits {
     pub per_cpu: usize,
 }
 
+impl WaitingShimLimits {
+    /// No shim waits.
+    pub const NONE: WaitingShimLimits = WaitingShimLimits { most: 0, per_cpu: 0 };
+}
+
 impl Default for WaitingShimLimits {
+    /// Each processor starts its next two promised jobs without the daemon.
     fn default() -> WaitingShimLimits {
-        WaitingShimLimits { most: 0, per_cpu: 2 }
+        WaitingShimLimits { most: 256, per_cpu: 2 }
     }
 }
 

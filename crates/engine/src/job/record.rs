@@ -349,7 +349,7 @@ impl Record {
     }
 
     /// Returns how often the command was begun, as far as that is known.
-    pub(crate) fn runs(&self) -> u32 {
+    pub fn runs(&self) -> u32 {
         self.attempts - u32::from(self.waits.is_some()) - self.never_ran
     }
 

@@ -66,6 +66,7 @@ impl Snapshot {
             epilog_failed: record.epilog_failed.clone(),
             set_aside: record.set_aside.clone(),
             attempts: record.attempts - u32::from(record.waits.is_some()),
+            runs: record.runs(),
             retried: record.retried.clone(),
             usage: record.usage.view(),
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),

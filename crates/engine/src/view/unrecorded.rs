@@ -67,6 +67,7 @@ impl Snapshot {
             directory: Some(adoption.directory.clone()),
             phase: Phase::Adopted { end, cpus: adoption.cpus.clone() },
             attempts: adoption.attempt.nth,
+            runs: 1,
             ..self.empty_view(now, adoption.attempt.job)
         }
     }

@@ -98,7 +98,7 @@ impl Life {
             grace: span(1),
             cleanup_time: span(CLEANUP),
             orphan_resume_delay: span(60),
-            waiting_shims: miserly_engine::WaitingShimLimits::default(),
+            waiting_shims: miserly_engine::WaitingShimLimits::NONE,
             keep_history: None,
             topology: miserly_engine::Topology::default(),
             whole_cores: false,

@@ -58,7 +58,7 @@ fn open(
         cleanup_time: Span::from_ticks(1_000_000),
         orphan_resume_delay: Span::from_ticks(1_000_000),
         opportunistic: None,
-        waiting_shims: miserly_engine::WaitingShimLimits::default(),
+        waiting_shims: miserly_engine::WaitingShimLimits::NONE,
         keep_history: keep.map(Span::from_ticks),
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

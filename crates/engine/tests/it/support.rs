@@ -123,7 +123,7 @@ pub(crate) fn setup() -> Setup {
         cleanup_time: Span::ZERO,
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
-        waiting_shims: WaitingShimLimits::default(),
+        waiting_shims: WaitingShimLimits::NONE,
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

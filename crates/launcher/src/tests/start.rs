@@ -40,7 +40,7 @@ fn setup() -> Setup {
         cleanup_time: Span::ZERO,
         orphan_resume_delay: Span::ZERO,
         opportunistic: None,
-        waiting_shims: WaitingShimLimits::default(),
+        waiting_shims: WaitingShimLimits::NONE,
         keep_history: None,
         topology: <_>::default(),
         whole_cores: false,

@@ -157,7 +157,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         cleanup_time: second,
         orphan_resume_delay: second,
         opportunistic: None,
-        waiting_shims: miserly_engine::WaitingShimLimits::default(),
+        waiting_shims: miserly_engine::WaitingShimLimits::NONE,
         keep_history: load.keep_history,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

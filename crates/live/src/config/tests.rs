@@ -16,9 +16,9 @@ fn parse(text: &str) -> Result<Configuration, ConfigError> {
 }
 
 #[test]
-fn no_shim_waits_unless_the_file_says_so() {
+fn shims_wait_for_two_windows_on_each_processor_unless_the_file_says_otherwise() {
     let limits = |text| parse(text).unwrap().waiting_shims;
-    assert_eq!(limits("").most, 0);
+    assert_eq!(limits(""), WaitingShimLimits { most: 256, per_cpu: 2 });
     let written = limits("waiting-shims = 64\nwaiting-shims-per-cpu = 3");
     assert_eq!(written, WaitingShimLimits { most: 64, per_cpu: 3 });
 }

@@ -108,7 +108,7 @@ fn setup() -> Setup {
         cleanup_time: second,
         orphan_resume_delay: second,
         opportunistic: Some(OpportunisticConfig { lead: second, machine: Resources::cpus(2) }),
-        waiting_shims: WaitingShimLimits::default(),
+        waiting_shims: WaitingShimLimits::NONE,
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

@@ -69,7 +69,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         cleanup_time: Span::from_ticks(1_000_000),
         orphan_resume_delay: Span::from_ticks(1_000_000),
         opportunistic: opportunistic.then_some(OpportunisticConfig { lead, machine }),
-        waiting_shims: WaitingShimLimits::default(),
+        waiting_shims: WaitingShimLimits::NONE,
         keep_history: None,
         topology: miserly_engine::Topology::default(),
         whole_cores: false,

@@ -119,7 +119,7 @@ mod tests {
         let view = serde_json::json!({
             "number": 12, "name": "a\u{1b}[31mü", "uid": 7, "user": "ada", "queue": "batch", "cpus": 1, "memory": 0,
             "time": 5.0, "submitted": "2026-03-01T08:00:00Z", "phase": {"state": "queued"}, "script": false,
-            "restartable": false, "opportunistic": false, "attempts": 0
+            "restartable": false, "opportunistic": false, "attempts": 0, "runs": 0
         });
         let view: JobView = serde_json::from_value(view).unwrap();
         JobView { mail: Some(Mail { on: on.to_vec(), to: None }), ..view }

@@ -61,7 +61,7 @@ const fn title(column: Column) -> &'static str {
         Column::Wait => "WAIT",
         Column::Ran => "RAN",
         Column::Array => "ARRAY",
-        Column::Attempts => "ATTEMPTS",
+        Column::Runs => "RUNS",
     }
 }
 
@@ -74,7 +74,7 @@ const fn is_number(column: Column) -> bool {
             | Column::Time
             | Column::Wait
             | Column::Ran
-            | Column::Attempts
+            | Column::Runs
     )
 }
 
@@ -120,7 +120,7 @@ fn cell(column: Column, row: &Row<'_>, instants: Instants) -> String {
         Column::Wait => seconds(longest(wait)),
         Column::Ran => seconds(longest(ran)),
         Column::Array => job.array.map_or_else(none, |array| array.to_string()),
-        Column::Attempts => row.jobs().map(|job| job.attempts).max().unwrap_or(0).to_string(),
+        Column::Runs => row.jobs().map(|job| job.runs).max().unwrap_or(0).to_string(),
     }
 }
 
@@ -154,7 +154,7 @@ pub(super) fn key(column: Column, now: Timestamp, job: &JobView) -> Key {
         Column::Wait => secs(wait(job, now)),
         Column::Ran => secs(ran(job, now)),
         Column::Array => job.array.map_or(Key::None, Key::Number),
-        Column::Attempts => number(job.attempts.into()),
+        Column::Runs => number(job.runs.into()),
     }
 }
 
