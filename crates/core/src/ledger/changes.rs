@@ -418,9 +418,9 @@ impl Ledger {
                 return Ok(());
             }
         }
-        let left = entry.planned_left(now, entry.working());
-        if let State::Running { expected, quantum: None, .. } = &mut entry.state {
-            *expected = Expected::At(now + left);
+        let end = now + entry.planned_left(now, entry.working());
+        if let State::Running { expected, quantum, .. } = &mut entry.state {
+            *expected = Expected::At(quantum.map_or(end, |until| until.min(end)));
         }
         Ok(())
     }

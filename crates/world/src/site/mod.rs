@@ -27,7 +27,7 @@ mod records;
 mod seals;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
@@ -99,8 +99,8 @@ pub(crate) struct Machine {
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
     later: Later,
-    /// The programs that have begun, with whether they are epilogs.
-    programs: RefCell<BTreeSet<(Attempt, bool)>>,
+    /// When the programs began, by attempt and whether they are epilogs.
+    programs: RefCell<BTreeMap<(Attempt, bool), i64>>,
     seals: Seals,
 }
 
@@ -304,7 +304,7 @@ impl Machine {
         let attempt = place.attempt;
         self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
         // A prolog is a part of the window.
-        let begun = self.now() - place.habit.get().prolog.map_or(0, |prolog| prolog.ticks);
+        let begun = self.programs.borrow().get(&(attempt, false)).copied().unwrap_or_else(|| self.now());
         if self.begun.borrow_mut().insert(attempt, begun).is_some() {
             self.broken(format!("the command of attempt {}.{} runs twice", attempt.job, attempt.nth));
         }
