@@ -1,5 +1,7 @@
 //! Per-job files: one exporter per format behind the trait [`Sink`](miserly_sim::Sink).
 
+mod lines;
+
 mod csv;
 
 mod swf;

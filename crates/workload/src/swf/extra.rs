@@ -55,7 +55,7 @@ pub enum ExtraKind {
 
 impl ExtraKind {
     /// Returns the description of a valid value, for messages.
-    pub(super) fn wanted(self) -> &'static str {
+    pub(crate) fn wanted(self) -> &'static str {
         match self {
             ExtraKind::Whole => "a whole number of at most 15 digits",
             ExtraKind::Thousandths => "a number of at most 12 digits and three decimals",
