@@ -136,6 +136,11 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Returns whether there is a condition.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.drop.is_empty() || !self.keep.is_empty()
+    }
+
     /// Returns the conditions of the jobs that are left out.
     pub(crate) fn dropped(&self) -> Vec<FieldFilter> {
         self.drop.iter().cloned().chain(self.keep.iter().cloned().map(FieldFilter::opposite)).collect()

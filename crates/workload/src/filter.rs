@@ -84,13 +84,8 @@ pub enum FilterError {
     #[error("filter {0:?}: the field is a text; compare it with = or != and a text, - for a missing one")]
     Text(String),
     /// The log has no such extra field.
-    #[error("filter {filter:?}: the log has no {extra}; no header line ; Extra: names it (docs/formats.md)")]
-    NoColumn {
-        /// Filter.
-        filter: String,
-        /// Extra field.
-        extra: Extra,
-    },
+    #[error("a filter compares {0}, which the log has not; no header line ; Extra: names it (docs/formats.md)")]
+    NoColumn(Extra),
 }
 
 /// Returns the option that takes a name, for fields whose numbers can have names in the header.
@@ -145,7 +140,7 @@ impl FieldFilter {
     pub fn check(&self, header: &Header) -> Result<(), FilterError> {
         match self.test {
             Test::Number(extra, ..) | Test::Text(extra, _) if !header.extra_columns().has(extra) => {
-                Err(FilterError::NoColumn { filter: self.to_string(), extra })
+                Err(FilterError::NoColumn(extra))
             }
             _ => Ok(()),
         }

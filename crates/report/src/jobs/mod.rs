@@ -6,6 +6,9 @@ mod csv;
 
 mod swf;
 
+mod table;
+
 pub use csv::CsvJobs;
 pub(crate) use csv::quoted;
 pub use swf::SwfJobs;
+pub use table::JobTable;

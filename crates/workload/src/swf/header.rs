@@ -69,9 +69,14 @@ impl Header {
 }
 
 /// Returns the trimmed value of a `; Name: value` line with this name.
-pub(super) fn value_of<'a>(comment: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn value_of<'a>(comment: &'a str, name: &str) -> Option<&'a str> {
     let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
     key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
+}
+
+/// Returns whether a comment has the number of the jobs of its log.
+pub fn is_count(comment: &str) -> bool {
+    ["MaxJobs", "MaxRecords"].iter().any(|name| value_of(comment, name).is_some())
 }
 
 fn leading_integer(value: &str) -> Option<u32> {

@@ -21,7 +21,8 @@ mod reader;
 mod writer;
 
 pub use extra::{Extra, ExtraColumns, ExtraError, ExtraKind, Extras};
-pub use header::Header;
+pub(crate) use header::value_of;
+pub use header::{Header, is_count};
 pub use parse::{Deviations, LineError, parse_line};
 pub(crate) use parse::{SECONDS_MAX, is_blank};
 pub use reader::{LogLine, ReadError, Reader};
