@@ -390,7 +390,9 @@ pub(crate) fn labels(job: &LoggedJob, wanted: &[Label]) -> Vec<(Label, LabelValu
     let value = |label: &Label| {
         let (extra, extras) = (Extra::named(label.name())?, record.extras());
         let order = extras.number(extra).unwrap_or_default();
-        Some((*label, LabelValue::new(order, &extras.text(extra)?)))
+        // Tables of groups go to terminals.
+        let text = extras.text(extra)?.replace(char::is_control, "\u{fffd}");
+        Some((*label, LabelValue::new(order, &text)))
     };
     wanted.iter().filter_map(value).collect()
 }

@@ -84,7 +84,9 @@ pub enum FilterError {
     #[error("filter {0:?}: the field is a text; compare it with = or != and a text, - for a missing one")]
     Text(String),
     /// The log has no such extra field.
-    #[error("a filter compares {0}, which the log has not; no header line ; Extra: names it (docs/formats.md)")]
+    #[error(
+        "a filter compares {0}, which the log has not; no header line ; Extra: names it (docs/formats.md)"
+    )]
     NoColumn(Extra),
 }
 
