@@ -69,7 +69,7 @@ fn without_hidden_commands(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Suggests `workload import` where the unknown command is `import`.
+/// Suggests `workload convert` where the unknown command is `import`.
 fn with_nested_commands(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
         let nested = paths_to(&Cli::command(), name);
