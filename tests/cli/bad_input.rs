@@ -313,7 +313,8 @@ fn options_that_make_no_sense() {
         "--drop runtme<=0",
         "invalid value 'runtme<=0' for '--drop <FILTER>': filter \"runtme<=0\": no field \"runtme\"; the fields are \
          job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate, requested_memory, \
-         status, user, group, executable, queue, partition, preceding_job, think_time",
+         status, user, group, executable, queue, partition, preceding_job, think_time, nodes, gpus, gpu_type, \
+         job_memory, name, account, features",
     );
     refused(
         "--drop runtime<=1h",
