@@ -111,6 +111,12 @@ fn a_log_is_converted_unchanged() {
     assert!(refused.stderr.contains("this is the input log"), "{}", refused.stderr);
 }
 
+/// Returns the number, the submission and the wait of each job.
+fn starts(lab: &Lab, name: &str) -> Vec<[i64; 3]> {
+    let start = |job: &Record| [Field::Job, Field::Submit, Field::Wait].map(|field| job.get(field));
+    records(lab, name).iter().map(start).collect()
+}
+
 /// The schedule of a policy follows from the jobs in the system: the log of a window has the starts of the whole log.
 #[test]
 fn a_window_has_the_schedule_of_the_whole_log() {
@@ -119,27 +125,23 @@ fn a_window_has_the_schedule_of_the_whole_log() {
     for policy in ["fcfs", "easy", "conservative"] {
         lab.stdout(&format!("simulate made.swf -p {policy} --jobs whole.swf"));
         let listed = lab.document("workload slice whole.swf --days 1 --json");
-        let windows = listed["windows"].as_array().expect("windows").len();
-        let busiest = listed["windows"].as_array().expect("windows").iter();
-        let busiest =
-            busiest.max_by_key(|window| window["waiting"].as_u64()).expect("a window")["window"].clone();
+        let windows = listed["windows"].as_array().expect("windows").iter();
+        let busiest = windows.max_by_key(|window| window["waiting"].as_u64()).expect("a window");
+        let busiest = &busiest["window"];
         for warmup in ["0", "3h"] {
-            let slice = format!(
-                "workload slice whole.swf --days 1 --window {busiest} --warmup {warmup} --json -o part.swf"
-            );
-            let written = lab.document(&slice);
-            assert!(written["written"]["waiting"].as_u64() > Some(0), "{windows} windows: {written}");
-            let measured = written["warmup"].as_u64().expect("a time");
-            let run = lab.document(&format!(
-                "simulate part.swf -p {policy} --warmup {measured} --jobs again.swf --json"
-            ));
+            let part = "workload slice whole.swf --days 1 --json -o part.swf";
+            let written = lab.document(&format!("{part} --window {busiest} --warmup {warmup}"));
+            assert!(written["written"]["running"].as_u64() > Some(0), "{written}");
+            let measured = written["warmup"].as_i64().expect("a time");
+            let simulated = format!("simulate part.swf -p {policy} --jobs again.swf --json");
+            let run = lab.document(&format!("{simulated} --warmup {measured}"));
             assert_eq!(run["jobs"]["measured"], written["windows"][0]["jobs"]);
-            let starts = |name: &str| -> Vec<[i64; 3]> {
-                let start =
-                    |job: &Record| [Field::Job, Field::Submit, Field::Wait].map(|field| job.get(field));
-                records(&lab, name).iter().map(start).collect()
-            };
-            assert_eq!(starts("again.swf"), starts("part.swf"), "{policy}, warm-up {warmup}");
+            // Later starts may follow from jobs that are submitted after the window.
+            let pairs = starts(&lab, "part.swf").into_iter().zip(starts(&lab, "again.swf"));
+            let inside: Vec<_> =
+                pairs.filter(|([_, submit, wait], _)| submit + wait < measured + 86_400).collect();
+            let first = inside.iter().find(|(logged, again)| logged != again);
+            assert!(inside.len() > 500 && first.is_none(), "{policy}, warm-up {warmup}: {first:?}");
         }
     }
 }
