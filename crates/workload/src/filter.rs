@@ -164,7 +164,7 @@ impl FromStr for FieldFilter {
         // `==` is another form of `=`.
         let value = if sign == EQUAL { value.strip_prefix('=').unwrap_or(value) } else { value };
         let (name, value) = (text[..position].trim(), value.trim());
-        let test = if let Some(field) = Field::ALL.into_iter().find(|field| field.name() == name) {
+        let compared = if let Some(field) = Field::ALL.into_iter().find(|field| field.name() == name) {
             let number = value.parse().map_err(|_| FilterError::NotANumber {
                 filter: filter(),
                 field,
@@ -176,7 +176,7 @@ impl FromStr for FieldFilter {
         } else {
             return Err(FilterError::NoSuchField { filter: filter(), field: name.into() });
         };
-        Ok(FieldFilter { test, sign })
+        Ok(FieldFilter { test: compared, sign })
     }
 }
 
