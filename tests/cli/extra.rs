@@ -41,8 +41,8 @@ fn runs_have_groups_of_extra_fields() {
     assert_eq!(groups("nodes"), named(vec![("1", 4), ("2", 2), ("3", 1), ("4", 1)]));
     assert_eq!(groups("gpu_type"), named(vec![("A100", 3), ("V100", 2), ("unknown", 3)]));
     assert_eq!(groups("features"), named(vec![("nvlink", 2), ("unknown", 6)]));
-    let names = [("post", 2), ("test;1", 1), ("train", 2), ("train large", 2), ("unknown", 1)];
-    assert_eq!(groups("name"), named(names.to_vec()));
+    let of_names = [("post", 2), ("test;1", 1), ("train", 2), ("train large", 2), ("unknown", 1)];
+    assert_eq!(groups("name"), named(of_names.to_vec()));
     assert_eq!(groups("account"), named(vec![("chemistry", 3), ("physics", 4), ("unknown", 1)]));
 }
 
