@@ -46,6 +46,19 @@ fn runs_have_groups_of_extra_fields() {
     assert_eq!(groups("account"), named(vec![("chemistry", 3), ("physics", 4), ("unknown", 1)]));
 }
 
+/// A name may move the cursor of a terminal; tables and texts have another character in its place.
+#[test]
+fn no_text_of_a_log_controls_a_terminal() {
+    let job = "1 0 -1 60 4 -1 -1 4 90 -1 1 1 1 -1 1 1 -1 -1 a%1B[2Jb";
+    let lab = Lab::with_log(&format!("; MaxProcs: 8\n; Extra: name\n{job}\n"));
+    for command in
+        ["simulate log.swf -p easy --by name", "workload describe log.swf", "explain log.swf 1 -p easy"]
+    {
+        let text = lab.stdout(command);
+        assert!(text.contains("a\u{fffd}[2Jb") && !text.contains('\x1b'), "{command}: {text}");
+    }
+}
+
 #[test]
 fn filters_keep_and_drop_by_extra_fields() {
     let lab = gpus();
