@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
 use miserly_workload::ProcsField;
 use miserly_workload::o2k::Month;
+use miserly_workload::slice::SliceOptions;
 
-use super::import::ImportArgs;
+use super::import::ConvertArgs;
 use super::read::ReadArgs;
 use super::run::PROCS_FIELDS;
-use super::values::{procs, unsigned_seconds, words};
+use super::values::{procs, seconds, unsigned_seconds, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadArgs {
@@ -26,8 +27,11 @@ pub(crate) enum WorkloadCommand {
     Check(CheckArgs),
     /// Generates a log from a model
     Generate(GenerateArgs),
-    /// Converts the accounting of a batch system or a Batsim workload to a log (docs/import.md)
-    Import(ImportArgs),
+    /// Converts and filters a log, the accounting of a batch system or a Batsim workload (docs/import.md)
+    #[command(visible_alias = "import")]
+    Convert(ConvertArgs),
+    /// Lists the windows of a log by load, and writes one that begins with the jobs in the system
+    Slice(SliceArgs),
 }
 
 #[derive(Debug, Args)]
@@ -73,6 +77,71 @@ pub(crate) struct CheckArgs {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SliceArgs {
+    /// The job log or the accounting of a cluster, plain or gzipped; - is standard input
+    pub(crate) trace: PathBuf,
+    /// The length of a window in weeks
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..), required_unless_present = "days")]
+    weeks: Option<u16>,
+    /// The length of a window in days
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with = "weeks")]
+    days: Option<u16>,
+    /// The number of windows, at equal distances over the log [default: windows follow each other]
+    #[arg(long, value_name = "K", value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) count: Option<u32>,
+    /// Lists the windows with an offered load in a range, such as 0.7..0.9; --output writes the nearest to its middle
+    #[arg(long, value_name = "LOW..HIGH", value_parser = load_range)]
+    pub(crate) load: Option<[f64; 2]>,
+    /// Chooses a window by its number
+    #[arg(long, value_name = "N", conflicts_with = "load")]
+    pub(crate) window: Option<usize>,
+    /// Begins the written log D before the window: seconds, or 90min, 12h, 7d; at least 2 s, unless it is cold
+    #[arg(long, value_name = "D", value_parser = seconds, default_value = "0")]
+    pub(crate) warmup: i64,
+    /// Begins the written log on an idle machine, not with the jobs in the system by the recorded starts
+    #[arg(long)]
+    pub(crate) cold: bool,
+    /// The processors of the machine [default: MaxProcs of the log, else MaxNodes]
+    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
+    pub(crate) procs: Option<Procs>,
+    /// The field with the width of a job, if the log has both
+    #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
+    pub(crate) procs_field: ProcsField,
+    /// Skips malformed lines instead of stopping at the first
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// The output file for one window, as a log
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Prints JSON; times are in seconds of the log
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+impl SliceArgs {
+    /// Returns the options of the windows on a machine of this size.
+    pub(crate) fn options(&self, procs: Procs) -> SliceOptions {
+        let SliceArgs { procs_field, count, warmup, cold, lenient, .. } = *self;
+        let days = self.days.or_else(|| self.weeks.map(|weeks| weeks.saturating_mul(7)));
+        let length = i64::from(days.unwrap_or(7)) * 86_400;
+        SliceOptions { procs, procs_field, length, count, warmup, cold, lenient }
+    }
+}
+
+/// Parses a range of loads.
+fn load_range(text: &str) -> Result<[f64; 2], String> {
+    let (low, high) = text.split_once("..").ok_or("no .. found; write LOW..HIGH, such as 0.7..0.9")?;
+    let load = |text: &str| {
+        let load = text.trim().parse::<f64>().ok().filter(|load| load.is_finite() && *load >= 0.0);
+        load.ok_or_else(|| format!("{text:?} is no load; write 0 or more, such as 0.85"))
+    };
+    let (low, high) = (load(low)?, load(high)?);
+    if low <= high { Ok([low, high]) } else { Err("the range ends below its begin".into()) }
 }
 
 #[derive(Debug, Args)]

@@ -177,7 +177,7 @@ impl RunKind<'_> {
     ) -> anyhow::Result<MadeRun> {
         let of_output = || format!("--jobs {}", path.display());
         let (file, output) = AtomicFile::create(path).with_context(of_output)?;
-        let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
+        let mut jobs = InOrder::new(CsvJobs::new(output, setup)?);
         let made = self.run(setup, true, &mut [&mut jobs, watch])?;
         commit(file, jobs.into_inner().into_inner(), &made.outcome).with_context(of_output)?;
         Ok(made)

@@ -13,7 +13,7 @@ use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
 use serde_json::Value;
 
 use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, WorkloadArgs, WorkloadCommand};
-use crate::commands::import;
+use crate::commands::{convert, slice};
 use crate::output::{print, print_json};
 use crate::read_log::read_to_count;
 
@@ -22,7 +22,8 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
         WorkloadCommand::Describe(args) => describe_logs(args)?,
         WorkloadCommand::Check(args) => return check_logs(args),
         WorkloadCommand::Generate(args) => generate_log(args)?,
-        WorkloadCommand::Import(args) => import::run(args)?,
+        WorkloadCommand::Convert(args) => convert::run(args)?,
+        WorkloadCommand::Slice(args) => slice::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -39,7 +40,7 @@ fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
 fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let checked = |trace: &Trace| {
         if trace.is_converted() {
-            note!("{}: the lines are those of the converted log (miserly workload import)", trace.name());
+            note!("{}: the lines are those of the converted log (miserly workload convert)", trace.name());
         }
         check(trace, args.procs, args.procs_field)
     };

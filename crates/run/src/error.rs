@@ -5,7 +5,7 @@ use std::io;
 use miserly_machine_file::MachineError;
 use miserly_policies::PolicyError;
 use miserly_sim::RunError;
-use miserly_workload::TraceError;
+use miserly_workload::{FilterError, TraceError};
 
 /// The reason for which a log cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,14 @@ pub enum SetupError {
         wanted: String,
         /// What the log has.
         has: String,
+    },
+    /// A filter on a field that the log has not.
+    #[error("{log}: {error}")]
+    Filter {
+        /// The log.
+        log: String,
+        /// The error.
+        error: FilterError,
     },
     /// There is no such machine.
     #[error(transparent)]

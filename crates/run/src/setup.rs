@@ -7,9 +7,10 @@ use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_sim::{
-    Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation, SuitedRanges,
+    Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series, Simulation,
+    SuitedRanges,
 };
-use miserly_workload::swf::{ReadError, Record, Status};
+use miserly_workload::swf::{Extra, ReadError, Record, Status};
 use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
 
 use crate::document::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
@@ -91,6 +92,8 @@ impl RunSetup {
         if let (None, Some(option)) = (&spec.pools, options.opportunistic.option()) {
             return Err(SetupError::NoPools(option));
         }
+        let wrong = |error| SetupError::Filter { log: trace.name().into(), error };
+        options.jobs.drop.iter().try_for_each(|filter| filter.check(&survey.header)).map_err(wrong)?;
         resolve_names(&trace, &survey.header, &mut options)?;
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
@@ -201,7 +204,8 @@ impl RunSetup {
     /// # Errors
     /// If the log cannot be opened.
     pub fn jobs(&self) -> Result<impl Iterator<Item = Result<Job, TraceError>>, TraceError> {
-        Ok(self.logged_jobs(false)?.map(|job| job.map(simulated)))
+        let wanted = self.labels();
+        Ok(self.logged_jobs(!wanted.is_empty())?.map(move |job| job.map(|job| simulated(job, &wanted))))
     }
 
     /// Returns the lines of these jobs, as the log has them.
@@ -211,6 +215,12 @@ impl RunSetup {
     pub fn records(&self) -> Result<impl Iterator<Item = Result<Record, TraceError>>, TraceError> {
         let record = |job: LoggedJob| job.record.map_or_else(Record::unknown, |record| *record);
         Ok(self.logged_jobs(true)?.map(move |job| job.map(record)))
+    }
+
+    /// Returns the properties by which the jobs are grouped.
+    pub(crate) fn labels(&self) -> Vec<Label> {
+        let label = |by: &Grouping| if let Grouping::Label(label) = by { Some(*label) } else { None };
+        self.options.by.iter().filter_map(label).collect()
     }
 
     pub(crate) fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
@@ -323,17 +333,18 @@ impl RunSetup {
                 schedule.add(job);
             }
         };
-        let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
+        let wanted = self.labels();
+        let mut jobs = self.logged_jobs(!wanted.is_empty()).map_err(RunError::Source)?;
         // A run of batches may end before the log does, and counts the lines up to there.
         if self.trace.is_stored() && self.options.batches.is_none() {
             let (run, counts) = jobs.read_ahead(record, |jobs| {
-                simulation.run(&mut jobs.map(|job| job.map(simulated)), observers)
+                simulation.run(&mut jobs.map(|job| job.map(|job| simulated(job, &wanted))), observers)
             });
             return run.map(|()| counts);
         }
         let mut of_job = |job: LoggedJob| {
             record(&job);
-            simulated(job)
+            simulated(job, &wanted)
         };
         simulation.run(&mut jobs.by_ref().map(|job| job.map(&mut of_job)), observers)?;
         Ok(jobs.counts().clone())
@@ -367,9 +378,23 @@ impl RunSetup {
 }
 
 /// Returns the job of a simulation that a line of the log describes.
-pub(crate) fn simulated(job: LoggedJob) -> Job {
+pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
+    let labels = labels(&job, wanted);
     let LoggedJob { request, runtime, killed, used_memory, status, .. } = job;
-    Job { request, runtime, killed, status: logged_status(status), used_memory }
+    Job { request, runtime, killed, status: logged_status(status), used_memory, labels }
+}
+
+/// Returns these properties of a job, of which its line is kept.
+pub(crate) fn labels(job: &LoggedJob, wanted: &[Label]) -> Vec<(Label, LabelValue)> {
+    let Some(record) = job.record.as_ref() else { return Vec::new() };
+    let value = |label: &Label| {
+        let (extra, extras) = (Extra::named(label.name())?, record.extras());
+        let order = extras.number(extra).unwrap_or_default();
+        // Tables of groups go to terminals.
+        let text = extras.text(extra)?.replace(char::is_control, "\u{fffd}");
+        Some((*label, LabelValue::new(order, &text)))
+    };
+    wanted.iter().filter_map(value).collect()
 }
 
 /// Returns the end of a job as its log has it.

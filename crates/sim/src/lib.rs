@@ -23,6 +23,8 @@
 
 mod job;
 
+mod label;
+
 mod event_queue;
 
 mod finished;
@@ -55,6 +57,7 @@ pub use finished::{Allocation, Finished, Observer, OpportunisticWork, SystemSnap
 pub use in_order::{InOrder, Sink};
 pub use interruptions::Interruptions;
 pub use job::{Job, LoggedStatus};
+pub use label::{Label, LabelValue};
 pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, Distribution,

@@ -190,9 +190,9 @@ pub struct Jobs<'a> {
     shaken: Shaken,
 }
 
-/// The source of the records.
+/// The records of a log in the order of their submission.
 #[expect(clippy::large_enum_variant, reason = "a run has one")]
-enum RecordSource<'a> {
+pub(crate) enum RecordSource<'a> {
     Stream(Reader<Box<dyn BufRead + Send + 'a>>),
     /// Sorted records, and the number already returned.
     Sorted(Vec<Record>, usize),
@@ -204,40 +204,14 @@ impl<'a> Jobs<'a> {
     /// # Errors
     /// The log cannot be opened or, if it must be sorted, read.
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
-        let source = RecordSource::Stream(trace.reader()?);
-        let mut jobs = Jobs {
-            trace,
-            options,
-            counts: LineCounts::default(),
-            source,
-            first: None,
-            shaken: Shaken::default(),
-        };
-        if !in_order {
-            jobs.sort()?;
-        }
-        Ok(jobs)
+        let mut counts = LineCounts::default();
+        let source = RecordSource::new(trace, in_order, options.lenient, &mut counts)?;
+        Ok(Jobs { trace, options, counts, source, first: None, shaken: Shaken::default() })
     }
 
     /// Returns the counts of the lines so far.
     pub fn counts(&self) -> &LineCounts {
         &self.counts
-    }
-
-    /// Reads and sorts all remaining records.
-    fn sort(&mut self) -> Result<(), TraceError> {
-        let Jobs { trace, options, counts, source, .. } = self;
-        let mut records = Vec::new();
-        let mut latest = i64::MIN;
-        while let Some(record) = source.next(trace, options.lenient, counts)? {
-            let submit = record.get(Field::Submit);
-            counts.out_of_order += u64::from((0..latest).contains(&submit));
-            latest = latest.max(submit);
-            records.push(record.clone());
-        }
-        records.sort_by_key(|record| record.get(Field::Submit));
-        *source = RecordSource::Sorted(records, 0);
-        Ok(())
     }
 
     fn next_job(&mut self) -> Result<Option<Job>, TraceError> {
@@ -281,9 +255,32 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-impl RecordSource<'_> {
+impl<'a> RecordSource<'a> {
+    /// Creates the source; `in_order` is the result of the survey. Any other log is read and sorted.
+    pub(crate) fn new(
+        trace: &'a Trace,
+        in_order: bool,
+        lenient: bool,
+        counts: &mut LineCounts,
+    ) -> Result<RecordSource<'a>, TraceError> {
+        let mut source = RecordSource::Stream(trace.reader()?);
+        if in_order {
+            return Ok(source);
+        }
+        let mut records = Vec::new();
+        let mut latest = i64::MIN;
+        while let Some(record) = source.next(trace, lenient, counts)? {
+            let submit = record.get(Field::Submit);
+            counts.out_of_order += u64::from((0..latest).contains(&submit));
+            latest = latest.max(submit);
+            records.push(record.clone());
+        }
+        records.sort_by_key(|record| record.get(Field::Submit));
+        Ok(RecordSource::Sorted(records, 0))
+    }
+
     /// Returns the next well-formed line.
-    fn next(
+    pub(crate) fn next(
         &mut self,
         trace: &Trace,
         lenient: bool,

@@ -46,6 +46,8 @@ mod interactive;
 
 mod put_back;
 
+pub mod slice;
+
 pub use check::{CheckReport, check};
 pub use compression::Compression;
 pub use dates::LogDates;

@@ -390,6 +390,7 @@ mod tests {
             runtime,
             killed: number % 5 == 0,
             status: LoggedStatus::Unknown,
+            labels: Vec::new(),
             start,
             end: start + runtime,
             reason: Some(StartReason::Reserved),
