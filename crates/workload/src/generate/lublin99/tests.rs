@@ -56,6 +56,14 @@ fn the_distributions_have_the_published_parameters_over_ten_seeds() {
         let serial = share(&|procs| procs == 1);
         assert!((serial - published.serial).abs() < 0.006, "{types} {serial}");
         assert!(share(&|procs| procs.is_power_of_two()) > published.serial + published.power_of_two);
+        let LublinParameters { short_shape, short_scale, long_shape, long_scale, .. } = published;
+        let of_size = |procs: u64| {
+            let short = (published.short_slope * procs as f64 + published.short_base).clamp(0.0, 1.0);
+            short * short_shape * short_scale + (1.0 - short) * long_shape * long_scale
+        };
+        let mean = |value: &dyn Fn(&[u64; 4]) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
+        let (found, expected) = (mean(&|job| (job[1] as f64).ln()), mean(&|job| of_size(job[2])));
+        assert!((found - expected).abs() < 0.1, "{types} {found} {expected}");
         // Between the logarithms 3.5 and 4.5 lies the size 16, if the distribution is uniform there.
         let width = |low: f64, high: f64| (high - low) / (published.size_med - published.size_low);
         if published.size_med >= 4.5 {
