@@ -96,7 +96,7 @@ pub(super) fn facts(outcome: &RunDoc, style: TableStyle) -> Vec<(&'static str, S
         let slowdown = figure(outcome.area_weighted_slowdown);
         facts.push(("weighted by area", format!("response {response}, slowdown {slowdown}")));
         let (mean, deviation) = (outcome.throughput_per_hour, outcome.throughput_deviation);
-        facts.push(("ends per hour", format!("mean {}, deviation {}", figure(mean), figure(deviation))));
+        facts.push(("ends per hour", format!("{}, standard deviation {}", figure(mean), figure(deviation))));
     }
     // A job that starts with fewer processors, or for a quantum, starts immediately and waits later.
     facts.extend(started_immediately(outcome).map(|text| ("started immediately", text)));
