@@ -92,7 +92,7 @@ pub(crate) use self::tables::ReportFileArgs;
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
 pub(crate) use self::workload::{
-    CheckArgs, DescribeArgs, GenerateArgs, SliceArgs, WorkloadArgs, WorkloadCommand,
+    CheckArgs, DescribeArgs, GenerateArgs, ResampleArgs, SliceArgs, WorkloadArgs, WorkloadCommand,
 };
 
 impl Command {

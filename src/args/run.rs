@@ -30,11 +30,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = words(&SHARINGS), requires = "machine")]
     pub(crate) sharing: Option<Sharing>,
 
-    /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R or uniform:R:mean
+    /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R, uniform:R:mean or tsafrir
     ///
     /// trace: the estimates of the log, times F. exact: the actual runtimes, times R. uniform:R: drawn between the
     /// runtime T and 2RT, and exact at R = 1. uniform:R:mean: drawn between T and (2R-1)T. The default is trace, and
-    /// uniform:5 for the generated workload of compare.
+    /// uniform:5 for the generated workload of compare. tsafrir, tsafrir:MAX or tsafrir:MAX:PERCENT: the modal estimates
+    /// of users (Tsafrir et al. 2005), with the greatest one and the percentage of jobs that have it; without MAX, both
+    /// are those of the log.
     #[arg(long, value_name = "MODEL")]
     pub(crate) estimates: Option<Estimates>,
 

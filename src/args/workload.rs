@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_workload::ProcsField;
 use miserly_workload::o2k::Month;
 use miserly_workload::slice::SliceOptions;
+use miserly_workload::{Factor, ProcsField};
 
 use super::import::ConvertArgs;
 use super::read::ReadArgs;
@@ -27,6 +27,8 @@ pub(crate) enum WorkloadCommand {
     Check(CheckArgs),
     /// Generates a log from a model
     Generate(GenerateArgs),
+    /// Makes a log of other weeks from the users of a log (Zakay and Feitelson 2013)
+    Resample(ResampleArgs),
     /// Converts and filters a log, the accounting of a batch system or a Batsim workload (docs/import.md)
     #[command(visible_alias = "import")]
     Convert(ConvertArgs),
@@ -77,6 +79,30 @@ pub(crate) struct CheckArgs {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResampleArgs {
+    /// The job log, plain or gzipped; - is standard input
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// The length of the new log in weeks
+    #[arg(long, value_name = "N", default_value_t = 52, value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) weeks: u32,
+    /// The number of users, and so the load, as a factor
+    #[arg(long, value_name = "F", default_value = "1", allow_negative_numbers = true)]
+    pub(crate) users: Factor,
+    /// The weeks from the first job of a long-term user to the last, at least
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = value_parser!(u32).range(1..=10_000))]
+    pub(crate) long_term: u32,
+    /// The seed of the random numbers; a seed always gives the same bytes
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The output file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -146,8 +172,8 @@ fn load_range(text: &str) -> Result<[f64; 2], String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The model: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000, section 3), o2k
-    /// (Chiang and Vernon 2001, section 3; takes --month, but not --jobs, --procs or --load)
+    /// The model: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000, section 3),
+    /// lublin99 (Lublin and Feitelson 1999, with the draws of the archive's program), o2k (Chiang and Vernon 2001, section 3; takes --month, but not --jobs, --procs or --load)
     #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
     pub(crate) model: String,
     /// The number of jobs [default: 10000; sud: 18415]
@@ -156,7 +182,7 @@ pub(crate) struct GenerateArgs {
     /// The processors of the machine [default: 128; sud: 256]
     #[arg(long, value_name = "P", value_parser = procs(), allow_negative_numbers = true)]
     pub(crate) procs: Option<Procs>,
-    /// The offered load: the work of the jobs over the capacity until the last submission [default: 0.85; sud: 0.765]
+    /// The offered load: the work of the jobs over the capacity until the last submission [default: 0.85; sud: 0.765; lublin99: that of its arrivals]
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub(crate) load: Option<f64>,
     /// The seed of the random numbers; a seed always gives the same bytes [default: 1]
@@ -168,7 +194,7 @@ pub(crate) struct GenerateArgs {
     /// Submits each repetition of a job after the end of the previous one
     #[arg(long)]
     pub(crate) repeat_after_end: bool,
-    /// A parameter of feitelson96, such as size_order=1.2; repeatable. The header of the log lists all
+    /// A parameter of feitelson96 or lublin99, such as size_order=1.2 or types=all; repeatable. The header of the log lists all
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) set: Vec<(String, String)>,
     /// The output file [default: standard output]

@@ -27,6 +27,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     if let Some((path, _)) = format {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
+    if args.feedback.feedback.is_some() && format.is_some_and(|(_, format)| format == Format::Swf) {
+        bail!("--feedback: a .swf has the jobs in the order of the log; write --jobs to a .csv");
+    }
     args.report.check()?;
     if let Some(option) = args.run.swept() {
         for (one, wanted) in [("--jobs", args.jobs.is_some()), ("--report", args.report.is_requested())] {
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
             Some(other) => prepare_another(&other.prepared, run, Estimates::default())?,
             None => prepare(&args.trace, run, Estimates::default())?,
         };
-        results.push(simulate(args, setup, format)?);
+        results.push(simulate(args, setup.with_feedback(args.feedback.feedback), format)?);
     }
     let warned = warn(results.iter().map(|result| &result.outcome));
     if args.json {

@@ -323,7 +323,7 @@ fn options_that_make_no_sense() {
     refused(
         "--estimates perfect",
         "invalid value 'perfect' for '--estimates <MODEL>': no estimates \"perfect\"; they are trace, trace*F, exact, \
-         exact*R, uniform:R (drawn from T to 2RT) or uniform:R:mean (from T to (2R-1)T)",
+         exact*R, uniform:R (drawn from T to 2RT), uniform:R:mean (from T to (2R-1)T) or tsafrir",
     );
     refused(
         "--estimates uniform",
@@ -404,8 +404,8 @@ fn models_that_make_no_log() {
     check("workload generate --model sud --set users=1", "--set: sud has no parameters beyond its options");
     check("workload generate --model sud --repeat-after-end", "--repeat-after-end: sud repeats no jobs");
     check(
-        "workload generate --model lublin99",
-        "no model \"lublin99\"; there are feitelson96, sud, sud-feitelson96, o2k",
+        "workload generate --model downey97",
+        "no model \"downey97\"; there are feitelson96, sud, sud-feitelson96, lublin99, o2k",
     );
     let of_month = "o2k has a fixed machine and the jobs of a month; choose another --month";
     for option in ["--jobs", "--procs", "--load"] {

@@ -16,12 +16,13 @@ pub const RECORDED: &str = "recorded";
 impl RunSetup {
     /// Returns the recorded schedule before the first job, unless the options exclude it.
     pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
-        let excluded = self.options.jobs.moves_submissions() || self.options.batches.is_some();
+        let moved = self.options.jobs.moves_submissions() || self.options.feedback.is_some();
+        let excluded = moved || self.options.batches.is_some();
         (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.labels(), self.procs().get()))
     }
 
     /// Returns the measures of the waits that a log records, before the first job.
-    fn empty_metrics(&self) -> Metrics {
+    pub(crate) fn empty_metrics(&self) -> Metrics {
         Metrics::new(self.procs(), self.warmup()).grouped(&self.options.by)
     }
 }

@@ -7,11 +7,13 @@ use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_sim::{
-    Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series, Simulation,
-    SuitedRanges,
+    FeedbackJobs, Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series,
+    Simulation, SuitedRanges,
 };
 use miserly_workload::swf::{Extra, ReadError, Record, Status};
-use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
+use miserly_workload::{
+    Feedback, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError, preceding,
+};
 
 use crate::document::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use crate::error::SetupError;
@@ -120,6 +122,13 @@ impl RunSetup {
     #[must_use]
     pub fn with_details(mut self, wanted: bool) -> RunSetup {
         self.options.details = wanted;
+        self
+    }
+
+    /// Submits jobs after the end of an earlier one of the simulation. Memory then holds the log.
+    #[must_use]
+    pub fn with_feedback(mut self, feedback: Option<Feedback>) -> RunSetup {
+        self.options.feedback = feedback;
         self
     }
 
@@ -284,7 +293,10 @@ impl RunSetup {
         for observer in observers.iter_mut() {
             all.push(&mut **observer);
         }
-        let counts = self.play(&mut simulation, &mut all, recorded.as_mut())?;
+        let counts = match self.options.feedback {
+            None => self.play(&mut simulation, &mut all, recorded.as_mut())?,
+            Some(feedback) => self.play_with(feedback, &mut simulation, &mut all)?,
+        };
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
         let mut outcome = RunDoc::new(
@@ -295,6 +307,10 @@ impl RunSetup {
             &mut metrics,
             seconds,
         );
+        if self.options.feedback.is_some() {
+            // The jobs come in another order under each policy, so that no differences are of pairs.
+            outcome.batch_sums = self.empty_metrics().batches;
+        }
         outcome.opportunistic =
             self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
@@ -348,6 +364,29 @@ impl RunSetup {
         };
         simulation.run(&mut jobs.by_ref().map(|job| job.map(&mut of_job)), observers)?;
         Ok(jobs.counts().clone())
+    }
+
+    /// Runs the log with submissions after the ends of jobs.
+    fn play_with(
+        &self,
+        feedback: Feedback,
+        simulation: &mut Simulation,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<LineCounts, SetupError> {
+        let mut source = self.logged_jobs(true)?;
+        let jobs: Vec<LoggedJob> = source.by_ref().collect::<Result<_, _>>()?;
+        let preceding = preceding(&jobs, feedback)
+            .map_err(|why| SetupError::NoFeedback { log: self.name().to_owned(), why })?;
+        let (mut first, mut later, wanted) = (Vec::new(), FeedbackJobs::default(), self.labels());
+        for (job, preceding) in jobs.into_iter().zip(preceding) {
+            match preceding {
+                None => first.push(simulated(job, &wanted)),
+                Some((number, think)) => later.add(number, think, simulated(job, &wanted)),
+            }
+        }
+        simulation.add_feedback(later);
+        simulation.run(&mut first.into_iter().map(Ok::<_, TraceError>), observers)?;
+        Ok(source.counts().clone())
     }
 
     /// Adds the names in the header of the log to the numbers of users and queues, for tables.

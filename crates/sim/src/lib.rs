@@ -66,6 +66,6 @@ pub use metrics::{
     SKETCH_ERROR, Series, Sliced, SuitedRanges, Summary, Suspended, Window, interval, student_t_95,
 };
 pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
-pub use run::{RunError, Simulation};
+pub use run::{FeedbackJobs, RunError, Simulation};
 pub use shadow::{Instance, RealEnd, RealJob, RealRound, Shadow, ShadowEvent, ShadowOutcome, ShadowState};
 pub use slices::Slices;

@@ -9,6 +9,7 @@ use miserly_core::{
     ActualRuntime, Constraints, Form, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
 };
 
+use crate::estimates::tsafrir::{LEAST, Tsafrir};
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
 use crate::shake::Shaken;
@@ -188,6 +189,8 @@ pub struct Jobs<'a> {
     /// First submission.
     first: Option<Time>,
     shaken: Shaken,
+    /// Estimates that were dealt out, in the order of the log; empty under any other model.
+    dealt: Vec<Span>,
 }
 
 /// The records of a log in the order of their submission.
@@ -206,7 +209,11 @@ impl<'a> Jobs<'a> {
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
         let mut counts = LineCounts::default();
         let source = RecordSource::new(trace, in_order, options.lenient, &mut counts)?;
-        Ok(Jobs { trace, options, counts, source, first: None, shaken: Shaken::default() })
+        let dealt = match options.estimates {
+            Estimates::Tsafrir { most, percent } => dealt(trace, in_order, &options, most, percent)?,
+            _ => Vec::new(),
+        };
+        Ok(Jobs { trace, options, counts, source, first: None, shaken: Shaken::default(), dealt })
     }
 
     /// Returns the counts of the lines so far.
@@ -227,12 +234,15 @@ impl<'a> Jobs<'a> {
 
     /// Returns the next job in the order of the log.
     fn next_logged(&mut self) -> Result<Option<Job>, TraceError> {
-        let Jobs { trace, options, counts, source, first, .. } = self;
+        let Jobs { trace, options, counts, source, first, dealt, .. } = self;
         while let Some(record) = source.next(trace, options.lenient, counts)? {
             match job_from_record(record, options) {
                 Ok(mut job) => {
                     let submit = job.request.submit;
                     job.request.submit = options.arrivals.apply(submit, *first.get_or_insert(submit));
+                    if let Some(&estimate) = usize::try_from(counts.used).ok().and_then(|at| dealt.get(at)) {
+                        job.request.estimate = estimate;
+                    }
                     counts.used += 1;
                     counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
                     counts.without_user += u64::from(job.request.user.is_none());
@@ -245,6 +255,38 @@ impl<'a> Jobs<'a> {
         }
         Ok(None)
     }
+}
+
+/// Returns the estimates of Tsafrir's model for the jobs of a log, in its order.
+///
+/// The greatest estimate and its share are those of the log, where they are not given. A log whose
+/// greatest estimate is below the model's least one has that.
+fn dealt(
+    trace: &Trace,
+    in_order: bool,
+    options: &JobOptions,
+    most: Option<Span>,
+    percent: Option<Factor>,
+) -> Result<Vec<Span>, TraceError> {
+    let plain =
+        JobOptions { estimates: Estimates::default(), shake: 0, keep_records: false, ..options.clone() };
+    let seconds = |span: Span| span.secs().unsigned_abs();
+    let (mut runtimes, mut estimates) = (Vec::new(), Vec::new());
+    for job in Jobs::new(trace, in_order, plain)? {
+        let job = job?;
+        runtimes.push(seconds(job.runtime.0));
+        estimates.push(seconds(job.request.estimate));
+    }
+    let of_log = || estimates.iter().copied().max().unwrap_or(0).max(LEAST);
+    let greatest = most.map_or_else(of_log, seconds);
+    let having = estimates.iter().filter(|&&estimate| estimate == greatest).count();
+    let share = match (most, percent) {
+        (_, Some(percent)) => Some(percent.as_f64() / 100.0),
+        (None, None) if having > 0 => Some(having as f64 / estimates.len() as f64),
+        _ => None,
+    };
+    let assigned = Tsafrir { most: greatest, share }.assign(&runtimes, options.seed);
+    Ok(assigned.into_iter().map(span).collect())
 }
 
 impl Iterator for Jobs<'_> {
