@@ -17,6 +17,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
         ImportCommand::Pbs(args) => import_as(Format::Pbs, &args.input, &args.accounting),
         ImportCommand::Lsf(args) => import_as(Format::Lsf, &args.input, &args.accounting),
         ImportCommand::Sge(args) => import_as(Format::GridEngine, &args.input, &args.accounting),
+        ImportCommand::Table(args) => import_as(Format::Table, &args.input, &args.accounting),
         ImportCommand::Batsim(args) => {
             args.written.refuse(&args.input)?;
             write(&batsim(&open(&args.input)?, &args.options())?, &args.written)

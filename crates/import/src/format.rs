@@ -35,6 +35,8 @@ described_enum! {
             "Grid Engine accounting",
         Batsim "batsim" Imported
             "Batsim workload",
+        Table "table" Imported
+            "job table",
     }
 }
 
@@ -82,6 +84,7 @@ impl Format {
             Format::Pbs => "a cluster under PBS",
             Format::Lsf => "a cluster under LSF",
             Format::GridEngine => "a cluster under Grid Engine",
+            Format::Table => "unknown; a table of jobs",
             Format::Batsim | Format::Swf => "none; a workload of Batsim",
         }
     }

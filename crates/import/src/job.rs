@@ -64,6 +64,11 @@ impl NumberMaps {
         }
     }
 
+    /// Returns a number for a job with a name that is none.
+    pub(crate) fn named_job(&mut self, name: Option<&str>) -> i64 {
+        self.parts.number(name)
+    }
+
     /// Sets the fields for user, group, queue and partition.
     pub(crate) fn set_names(&mut self, [user, group, queue, qos]: [Option<&str>; 4], record: &mut Record) {
         record.set(Field::User, self.users.number(user));

@@ -56,4 +56,4 @@ pub use interactive::{Interactive, InteractiveError};
 pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, ProcsField};
 pub use put_back::{PutBackError, Removed, put_back};
 pub use shake::{MOST_SHAKE, shaken};
-pub use trace::{Survey, Trace, TraceError};
+pub use trace::{Stored, Survey, Trace, TraceError};

@@ -91,8 +91,19 @@ pub struct Trace {
     is_converted: bool,
 }
 
+/// The stored bytes of a log, as a file or in memory.
+#[derive(Debug)]
+pub enum Stored {
+    /// A file.
+    File(File),
+    /// The bytes.
+    Bytes(Vec<u8>),
+}
+
 enum Source {
     File(PathBuf),
+    /// Several files, one behind the other.
+    Files(Vec<PathBuf>),
     /// The content of a pipe, copied to an unnamed file so that it can be read again. The file
     /// disappears with the process.
     Spooled(File),
@@ -131,6 +142,39 @@ impl Trace {
             spool(file).map_err(failed)?
         };
         Ok(Trace::new(name, source))
+    }
+
+    /// Opens several files as one log with this name, in their order.
+    pub fn of_files(name: impl Into<String>, files: Vec<PathBuf>) -> Trace {
+        Trace::new(name.into(), Source::Files(files))
+    }
+
+    /// Returns the files of a log that has several, each as a log; none of any other log.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
+    pub fn parts(&self) -> Result<Vec<Trace>, TraceError> {
+        match &self.source {
+            Source::Files(files) => files.iter().map(|file| Trace::open(file)).collect(),
+            Source::File(_) | Source::Spooled(_) | Source::Memory(_) => Ok(vec![]),
+        }
+    }
+
+    /// Returns the stored bytes, for a format that is read by places.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn stored(&self) -> Result<Stored, TraceError> {
+        let bytes = || {
+            let mut bytes = Vec::new();
+            self.raw()?.read_to_end(&mut bytes)?;
+            Ok(Stored::Bytes(bytes))
+        };
+        match &self.source {
+            Source::File(path) => File::open(path).map(Stored::File),
+            Source::Files(_) | Source::Spooled(_) | Source::Memory(_) => bytes(),
+        }
+        .map_err(|error| self.failed(error))
     }
 
     /// Copies standard input to a temporary file.
@@ -309,6 +353,13 @@ impl Trace {
     fn raw(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
         Ok(match &self.source {
             Source::File(path) => Box::new(BufReader::with_capacity(CHUNK, File::open(path)?)),
+            Source::Files(files) => {
+                let mut all: Box<dyn Read + Send> = Box::new(io::empty());
+                for file in files {
+                    all = Box::new(all.chain(File::open(file)?));
+                }
+                Box::new(BufReader::with_capacity(CHUNK, all))
+            }
             Source::Spooled(file) => Box::new(BufReader::with_capacity(CHUNK, FromStart { file, offset: 0 })),
             Source::Memory(text) => Box::new(&text[..]),
         })

@@ -17,14 +17,17 @@ pub(crate) enum Cell<'a> {
     Float(f64),
     Text(&'a [u8]),
     /// Microseconds of the Unix epoch.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has timestamps"))]
     Instant(i64),
     /// A local time, in microseconds as if it were UTC.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has timestamps"))]
     Local(i64),
 }
 
 /// Texts that stand for no value in columns of numbers and times.
 const NOTHING: [&[u8]; 14] = [
-    b"", b"null", b"NULL", b"None", b"NaN", b"nan", b"NaT", b"NA", b"N/A", b"Unknown", b"INVALID", b"(null)", b"\\N", b"-",
+    b"", b"null", b"NULL", b"None", b"NaN", b"nan", b"NaT", b"NA", b"N/A", b"Unknown", b"INVALID", b"(null)",
+    b"\\N", b"-",
 ];
 
 /// Texts that stand for no limit.
@@ -97,9 +100,9 @@ impl Reading {
             Cell::Int(number) => self.unless_none(&number.to_string(), number as f64),
             Cell::Float(number) => self.unless_none(&number.to_string(), number),
             Cell::Instant(micros) => Ok(micros as f64 / MICROS),
-            Cell::Local(micros) => clock.instant(micros.div_euclid(1_000_000)).map(|seconds| {
-                seconds as f64 + micros.rem_euclid(1_000_000) as f64 / MICROS
-            }),
+            Cell::Local(micros) => clock
+                .instant(micros.div_euclid(1_000_000))
+                .map(|seconds| seconds as f64 + micros.rem_euclid(1_000_000) as f64 / MICROS),
             Cell::Text(text) => self.read_text(text.trim_ascii(), clock),
         }
     }
@@ -143,7 +146,7 @@ impl Reading {
     fn read_keys(&self, text: &[u8]) -> Result<f64, Wrong> {
         let mut sum = f64::NAN;
         for part in text.split(|&byte| byte == b',') {
-            let Some(at) = part.iter().position(|&byte| byte == b'=' ) else { continue };
+            let Some(at) = part.iter().position(|&byte| byte == b'=') else { continue };
             let (key, value) = (part[..at].trim_ascii(), part[at + 1..].trim_ascii());
             if self.keys.iter().any(|wanted| wanted.as_bytes() == key) {
                 let amount = match self.unit {
@@ -211,7 +214,8 @@ pub(crate) struct Clock {
 
 const DAY: i64 = 86_400;
 
-const NO_ZONE: Wrong = "time with an offset; give the zone of times without one with --time-zone or zone in the column map";
+const NO_ZONE: Wrong =
+    "time with an offset; give the zone of times without one with --time-zone or zone in the column map";
 
 impl Clock {
     pub(crate) fn new(zone: Option<TimeZone>) -> Clock {
@@ -359,5 +363,9 @@ fn offset(rest: &[u8]) -> Option<Option<i64>> {
 const fn days(year: i64, month: i64, day: i64) -> i64 {
     // Counted in years that begin in March, so that a leap day is the last.
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day - 719_469
+    365 * year + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
+        + (153 * month + 2) / 5
+        + day
+        - 719_469
 }

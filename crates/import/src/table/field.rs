@@ -98,8 +98,8 @@ impl Unit {
     /// Returns the units of a kind of value. The first is the default, except of memory, which has none.
     pub(crate) const fn of(kind: FieldKind) -> &'static [Unit] {
         use Unit::{
-            Bytes, Clock, DateTime, DayClock, Gigabytes, Hours, Kilobytes, Megabytes, Micros, Millis, Minutes, Nanos,
-            Seconds, Slurm, Terabytes,
+            Bytes, Clock, DateTime, DayClock, Gigabytes, Hours, Kilobytes, Megabytes, Micros, Millis,
+            Minutes, Nanos, Seconds, Slurm, Terabytes,
         };
         match kind {
             FieldKind::Time => &[DateTime, Seconds, Millis, Micros, Nanos],
@@ -112,7 +112,9 @@ impl Unit {
     /// Returns the seconds, or the kB, of one; of a notation 1.
     pub(crate) const fn scale(self) -> f64 {
         match self {
-            Unit::DateTime | Unit::Seconds | Unit::Clock | Unit::DayClock | Unit::Kilobytes | Unit::Slurm => 1.0,
+            Unit::DateTime | Unit::Seconds | Unit::Clock | Unit::DayClock | Unit::Kilobytes | Unit::Slurm => {
+                1.0
+            }
             Unit::Millis => 1e-3,
             Unit::Micros => 1e-6,
             Unit::Nanos => 1e-9,
