@@ -212,7 +212,7 @@ impl Accounting<'_> {
             rules,
             notes,
         };
-        let mut comments = self.head(first, &report).comments(self.records.len());
+        let mut comments = self.head(first, &report, keeps_ids).comments(self.records.len());
         if let Some(table) = self.table.as_ref().filter(|table| !table.extras.is_empty()) {
             comments.push(table.extras.iter().copied().collect::<ExtraColumns>().to_string());
         }
@@ -259,7 +259,7 @@ impl Accounting<'_> {
         }
     }
 
-    fn head(&self, first: i64, report: &Report) -> LogHeader<'_> {
+    fn head(&self, first: i64, report: &Report, keeps_ids: bool) -> LogHeader<'_> {
         let local = report.remarks.count(Remark::LocalTime) > 0;
         let of_table = self.table.as_ref().and_then(|table| table.zone.as_ref());
         let zone = self.options.time_zone.as_ref().or(of_table).and_then(|zone| zone.iana_name());
@@ -273,21 +273,23 @@ impl Accounting<'_> {
             queues: Some(&self.numbers.queues),
             partitions: Some(&self.numbers.qos),
             jobs: vec![],
-            notes: self.notes(local, report),
+            notes: self.notes(local, report, keeps_ids),
         }
     }
 
-    fn notes(&self, local: bool, report: &Report) -> Vec<String> {
+    fn notes(&self, local: bool, report: &Report, keeps_ids: bool) -> Vec<String> {
         let Report { name, read, written, .. } = report;
         let name = name.rsplit('/').next().unwrap_or(name);
         let submission = match self.options.submit_at {
             SubmitAt::Submit => "the submission is when the user submitted the job",
             SubmitAt::Eligible => "the submission is when the job became eligible",
         };
-        let ids = if self.options.keep_ids {
-            "jobs, users and groups have the ids that they had on the cluster"
-        } else {
-            "jobs are numbered by submission, users and groups by appearance"
+        let ids = match (self.options.keep_ids, keeps_ids) {
+            (true, true) => "jobs, users and groups have the ids that they had on the cluster",
+            (true, false) => {
+                "jobs are numbered by submission; users and groups have the ids that they had on the cluster"
+            }
+            (false, _) => "jobs are numbered by submission, users and groups by appearance",
         };
         let mut notes =
             vec![format!("made of the {} {name}: {written} jobs of {read} read", self.format.about())];

@@ -303,14 +303,8 @@ impl Binder<'_> {
             });
         }
         for test in rule.tests() {
-            let of = match fields.iter().find(|field| field.name() == test.name) {
-                Some(field) if test.text.is_some() && field.kind() != FieldKind::Text => {
-                    let problem = format!(
-                        "{field} is a number, and {:?} a text",
-                        test.text.as_deref().unwrap_or_default()
-                    );
-                    return Err(self.map.wrong(at, problem).into());
-                }
+            let field = fields.iter().find(|field| field.name() == test.name);
+            let of = match field.filter(|field| test.text.is_none() || field.kind() == FieldKind::Text) {
                 Some(field) => Value::Field(*field),
                 None => Value::Cell(self.column(&test.name, at)?),
             };

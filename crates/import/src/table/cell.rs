@@ -78,7 +78,7 @@ pub(crate) struct Reading {
     pub(crate) is_time: bool,
     /// Values that stand for none.
     pub(crate) none: Vec<String>,
-    /// Keys of `key=value` lists; their values are summed.
+    /// Keys of `key=value` lists, of which the first that is there applies.
     pub(crate) keys: Vec<String>,
     pub(crate) has_decimal_comma: bool,
 }
@@ -142,22 +142,18 @@ impl Reading {
         }
     }
 
-    /// Reads the amounts of a list such as `cpu=4,mem=16G,gres/gpu=2`.
+    /// Reads an amount of a list such as `cpu=4,mem=16G,gres/gpu=2`: that of the first key that is there.
     fn read_keys(&self, text: &[u8]) -> Result<f64, Wrong> {
-        let mut sum = f64::NAN;
-        for part in text.split(|&byte| byte == b',') {
-            let Some(at) = part.iter().position(|&byte| byte == b'=') else { continue };
-            let (key, value) = (part[..at].trim_ascii(), part[at + 1..].trim_ascii());
-            if self.keys.iter().any(|wanted| wanted.as_bytes() == key) {
-                let amount = match self.unit {
-                    Some(Unit::Slurm) => slurm_memory(value),
-                    unit => number(value, false).map(|number| number * unit.map_or(1.0, Unit::scale)),
-                };
-                let amount = amount.ok_or(self.expected())?;
-                sum = if sum.is_nan() { amount } else { sum + amount };
-            }
-        }
-        Ok(sum)
+        let amount = |key: &String| {
+            let mut parts = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+            parts.find_map(|part| part.strip_prefix(key.as_bytes())?.strip_prefix(b"="))
+        };
+        let Some(value) = self.keys.iter().find_map(amount) else { return Ok(f64::NAN) };
+        let amount = match self.unit {
+            Some(Unit::Slurm) => slurm_memory(value),
+            unit => number(value, false).map(|number| number * unit.map_or(1.0, Unit::scale)),
+        };
+        amount.ok_or(self.expected())
     }
 
     const fn expected(&self) -> Wrong {

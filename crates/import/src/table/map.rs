@@ -303,6 +303,7 @@ impl<'a> Parser<'a> {
             let source = self.field(field, value, &mut map.states)?;
             map.fields.push(source);
         }
+        map.fields.sort_by_key(|source| source.field);
         Ok(())
     }
 

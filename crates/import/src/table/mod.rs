@@ -6,6 +6,7 @@ mod csv;
 mod field;
 mod files;
 mod gang;
+mod guess;
 mod join;
 mod json;
 mod map;
@@ -19,6 +20,9 @@ mod tests;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Extra, Record};
 
+pub use guess::{Proposal, propose};
+pub(crate) use guess::{is_preset_header, is_table_header};
+pub(crate) use source::PARQUET;
 pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
 pub use files::{FilesError, is_pattern, table_files};
 pub(crate) use gang::{join_parts, keep_last};
@@ -232,7 +236,12 @@ impl Conversion<'_> {
     /// Returns the meaning of a state; `None` if it is unknown.
     fn status(&self, state: &str) -> Option<FinalState> {
         let Some(states) = &self.map.states else { return final_state(state) };
-        let found = states.0.iter().find(|(word, _)| word == state || is_start_of(word, state))?;
+        let is_of = |word: &str| word == state || is_start_of(word, state);
+        let found = states
+            .0
+            .iter()
+            .find(|(word, _)| is_of(word))
+            .or_else(|| states.0.iter().find(|(word, _)| word == "*"))?;
         Some(found.1.map_or(FinalState::Unfinished, FinalState::Over))
     }
 
@@ -415,9 +424,11 @@ fn out_of_range(field: TableField, number: f64, expected: &'static str) -> Field
 pub(crate) fn no_map(trace: &Trace) -> Result<ImportError, ImportError> {
     let parts = trace.parts()?;
     let first = parts.first().unwrap_or(trace);
-    let source = Source::open(first, &map::TableForm::default(), None)?;
+    let source = Source::open(first, &map::TableForm::default(), guess::delimiter(first)?)?;
     let names: Vec<&str> = source.names.iter().take(8).map(String::as_str).collect();
     let more = if source.names.len() > names.len() { ", ..." } else { "" };
-    let what = format!("a table of jobs in {} with the columns {}{more}", source.format, names.join(", "));
-    Ok(ImportError::NoMap { name: trace.name().into(), what, fits: String::new() })
+    let what = format!("a table in {} with the columns {}{more}", source.format, names.join(", "));
+    let presets = guess::fitting_presets(&source.names);
+    let fits = if presets.is_empty() { String::new() } else { format!("; it has the columns of --preset {}", presets.join(" and ")) };
+    Ok(ImportError::NoMap { name: trace.name().into(), what, fits })
 }

@@ -94,9 +94,9 @@ mod read {
                     }
                     for row in 0..rows {
                         number += 1;
+                        columns.iter_mut().for_each(|column| column.advance(row));
                         let mut cells = [Cell::Null; Wanted::MOST];
-                        for (cell, column) in cells.iter_mut().zip(&mut columns) {
-                            column.advance(row);
+                        for (cell, column) in cells.iter_mut().zip(&columns) {
                             *cell = column.cell();
                         }
                         work(Ok(&cells[..columns.len()]), number)?;

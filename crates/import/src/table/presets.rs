@@ -20,7 +20,22 @@ macro_rules! presets {
 }
 
 presets! {
+    "acme-kalos",
+    "acme-seren",
+    "blue-waters",
+    "cerit-soft",
     "eagle",
+    "f-data",
+    "helios",
+    "kestrel",
+    "lassen",
+    "m100",
+    "openb",
+    "pai",
+    "philly",
+    "pm100",
+    "spot-2026",
+    "supercloud",
 }
 
 impl Preset {

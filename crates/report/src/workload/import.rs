@@ -1,7 +1,7 @@
 //! The report of an import as text and as JSON.
 
 use miserly_core::Procs;
-use miserly_import::{Remark, RemarkCount, RemarkEffect, Report};
+use miserly_import::{Remark, RemarkCount, RemarkEffect, Report, RuleCount};
 use serde_json::{Value, json};
 
 use super::text::{INDENT, counted, with_commas, wrapped};
@@ -20,14 +20,14 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 /// ```
 pub fn import_text(report: &Report) -> String {
     let parts = RemarkEffect::ALL.map(|effect| part(report, effect));
-    head(report) + &parts.concat() + &unused(report)
+    head(report) + &parts.concat() + &titled("Rows that a rule left out", &rules(report)) + &titled("Notes", &notes(report)) + &unused(report)
 }
 
 /// Formats the counts of an import without examples, for commands that read a log of another form.
 pub fn import_summary(report: &Report) -> String {
     let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
     let remarks = remarks.map(|(remark, tally)| counted(remark.name(), tally.count, remark.about()));
-    first_lines(report) + &remarks.collect::<String>()
+    first_lines(report) + &remarks.collect::<String>() + &rules(report) + &notes(report)
 }
 
 /// Returns the report of an import as JSON.
@@ -43,7 +43,13 @@ pub fn import_json(report: &Report) -> Value {
         "busiest": report.busiest,
         "unused": report.unused,
         "remarks": remarks,
+        "rules": report.rules.iter().map(rule_json).collect::<Vec<_>>(),
+        "notes": report.notes,
     })
+}
+
+fn rule_json(rule: &RuleCount) -> Value {
+    json!({"rule": rule.text, "count": rule.tally.count, "examples": rule.tally.examples})
 }
 
 fn remark_json(remark: Remark, tally: &RemarkCount) -> Value {
@@ -90,6 +96,21 @@ fn one(remark: Remark, tally: &RemarkCount) -> String {
     let examples: Vec<_> = tally.examples.iter().cloned().chain(more).collect();
     counted(remark.name(), tally.count, remark.about())
         + &wrapped(&format!("{:INDENT$}", ""), &with_commas(&examples), INDENT)
+}
+
+/// Formats the rules of a column map, a line each.
+fn rules(report: &Report) -> String {
+    let one = |rule: &RuleCount| wrapped("  rule: ", &format!("{} - {}", rule.tally.count, rule.text), INDENT);
+    report.rules.iter().map(one).collect()
+}
+
+fn notes(report: &Report) -> String {
+    report.notes.iter().map(|note| wrapped("  note: ", note, INDENT)).collect()
+}
+
+/// Returns a text below a title, unless it is empty.
+fn titled(title: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\n{title}\n{text}") }
 }
 
 fn unused(report: &Report) -> String {
