@@ -89,7 +89,9 @@ pub(crate) use self::source::SourceArgs;
 pub(crate) use self::tables::ReportFileArgs;
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
-pub(crate) use self::workload::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
+pub(crate) use self::workload::{
+    CheckArgs, ColumnsArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand,
+};
 
 impl Command {
     /// Returns whether it handles signals itself.

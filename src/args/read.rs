@@ -64,7 +64,7 @@ impl ConversionArgs {
 }
 
 /// Parses a time zone.
-fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
+pub(super) fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
     TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
 }
 

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use miserly_core::Procs;
+use miserly_import::TimeZone;
 use miserly_workload::ProcsField;
 use miserly_workload::o2k::Month;
 
 use super::import::ImportArgs;
-use super::read::ReadArgs;
+use super::read::{ReadArgs, time_zone};
 use super::run::PROCS_FIELDS;
 use super::values::{procs, unsigned_seconds, words};
 
@@ -28,6 +29,30 @@ pub(crate) enum WorkloadCommand {
     Generate(GenerateArgs),
     /// Converts the accounting of a batch system or a Batsim workload to a log (docs/import.md)
     Import(ImportArgs),
+    /// Proposes a column map for a job table, and shows the jobs that it gives (docs/import.md)
+    Columns(ColumnsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ColumnsArgs {
+    /// The table: CSV, JSON or Parquet, plain or compressed; of a folder or a pattern in quotes, the first file
+    #[arg(value_name = "FILE", required_unless_present_any = ["presets", "map"])]
+    pub(crate) input: Option<PathBuf>,
+    /// Lists the presets
+    #[arg(long, conflicts_with_all = ["input", "map"])]
+    pub(crate) presets: bool,
+    /// Prints the column map of a preset, to be changed and read with --columns
+    #[arg(long, value_name = "PRESET", exclusive = true)]
+    pub(crate) map: Option<String>,
+    /// The time zone of times without one, such as Europe/Berlin
+    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
+    pub(crate) time_zone: Option<TimeZone>,
+    /// The separator of the columns [default: that of the header]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) delimiter: Option<String>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
 use serde_json::Value;
 
 use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, WorkloadArgs, WorkloadCommand};
-use crate::commands::import;
+use crate::commands::{columns, import};
 use crate::output::{print, print_json};
 use crate::read_log::read_to_count;
 
@@ -23,6 +23,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
         WorkloadCommand::Check(args) => return check_logs(args),
         WorkloadCommand::Generate(args) => generate_log(args)?,
         WorkloadCommand::Import(args) => import::run(args)?,
+        WorkloadCommand::Columns(args) => columns::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,8 +5,8 @@ use miserly_workload::Trace;
 use serde::de::IgnoredAny;
 
 use crate::error::ImportError;
-use crate::table::{PARQUET, is_preset_header, is_table_header};
 use crate::formats::{is_accounting, is_grid_engine, is_lsf, is_pbs};
+use crate::table::{PARQUET, is_preset_header, is_table_header};
 
 /// The number of bytes at the start of a log that decide its format.
 const START: u64 = 1 << 16;
@@ -144,7 +144,10 @@ mod tests {
             Some(Format::GridEngine),
         );
         check("id,begin,finish,cores\n1,2,3,4", Some(Format::Table));
-        check("job_id,user,account,partition,qos,wallclock_req,nodes_req,processors_req,gpus_req,mem_req,submit_time,start_time,end_time,run_time,state,name,work_dir,submit_line", Some(Format::Table));
+        check(
+            "job_id,user,account,partition,qos,wallclock_req,nodes_req,processors_req,gpus_req,mem_req,submit_time,start_time,end_time,run_time,state,name,work_dir,submit_line",
+            Some(Format::Table),
+        );
         check("[\n {\"id\": 1}]", Some(Format::Table));
         check("{\"id\": 1}\n{\"id\": 2}", Some(Format::Table));
         check("a page, of text, with, commas", None);

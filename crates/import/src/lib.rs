@@ -59,6 +59,6 @@ pub use log::{ImportedLog, Report, RuleCount};
 pub use options::{ImportOptions, SubmitAt};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use table::{
-    ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, SameJob, TableField, TableFormat, Unit,
-    find_preset, is_pattern, table_files,
+    ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, Proposal, SameJob, TableField,
+    TableFormat, Unit, find_preset, is_pattern, propose, table_files,
 };

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::compression::{Compression, is_gzipped, is_tar, unsupported_compression};
+use crate::compression::{Compression, ZstdReader, is_gzipped, is_tar, is_zstd, unsupported_compression};
 use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// Size of a read in bytes.
@@ -31,7 +31,7 @@ pub enum TraceError {
     },
     /// The file has an unsupported compression.
     #[error(
-        "{name}: compressed with {}; only gzip is supported; unpack the log with {} first",
+        "{name}: compressed with {}; only gzip and zstd are supported; unpack the log with {} first",
         compression.name,
         compression.command
     )]
@@ -256,7 +256,8 @@ impl Trace {
 
     fn is_packed(&self) -> Result<bool, TraceError> {
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
-        Ok(is_gzipped(raw.fill_buf().map_err(|error| self.failed(error))?))
+        let start = raw.fill_buf().map_err(|error| self.failed(error))?;
+        Ok(is_gzipped(start) || is_zstd(start))
     }
 
     /// Returns the name for messages: the path as given.
@@ -267,7 +268,7 @@ impl Trace {
     /// Returns the file name without folder and extensions: `KTH-SP2-1996-2`.
     pub fn stem(&self) -> &str {
         let file = Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name);
-        let plain = file.strip_suffix(".gz").unwrap_or(file);
+        let plain = file.strip_suffix(".gz").or_else(|| file.strip_suffix(".zst")).unwrap_or(file);
         plain.strip_suffix(".swf").unwrap_or(plain)
     }
 
@@ -297,6 +298,8 @@ impl Trace {
         }
         Ok(if is_gzipped(start) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
+        } else if is_zstd(start) {
+            Box::new(BufReader::with_capacity(CHUNK, ZstdReader::new(raw)))
         } else {
             raw
         })

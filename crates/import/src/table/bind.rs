@@ -102,7 +102,7 @@ impl Bound {
             return Err(map.wrong(Place { line: 1, column: 1 }, problem).into());
         }
         let mut bound = Bound {
-            wanted: Wanted { columns },
+            wanted: Wanted { columns, rows: u64::MAX },
             join: key.map(|key| (key, join_columns)),
             slots,
             numbers,

@@ -61,7 +61,8 @@ impl<'a> TextRows<'a> {
     ) -> Result<(), ImportError> {
         let mut places = Cells::new();
         let mut unquoted_cells: Vec<Vec<u8>> = vec![];
-        loop {
+        let mut left = wanted.rows;
+        while left > 0 {
             let first = self.line + 1;
             if !self.next(&mut places)? {
                 return Ok(());
@@ -69,6 +70,7 @@ impl<'a> TextRows<'a> {
             if places.len() == 1 && places[0].0 == places[0].1 {
                 continue;
             }
+            left -= 1;
             if places.len() != width {
                 let error = FieldError::Width { found: places.len(), expected: width };
                 work(Err(error), first)?;
@@ -92,6 +94,7 @@ impl<'a> TextRows<'a> {
             }
             work(Ok(&cells[..wanted.columns.len()]), first)?;
         }
+        Ok(())
     }
 
     /// Reads the next row into the buffer; `false` at the end.

@@ -42,7 +42,10 @@ impl Joined {
         // Only the columns that the map mentions are kept.
         let is_used = |name: &String| map.mentions(name);
         let kept: Vec<usize> = (0..names.len()).filter(|&column| is_used(&names[column])).collect();
-        let wanted = Wanted { columns: kept.iter().copied().chain([key]).take(Wanted::MOST).collect() };
+        let wanted = Wanted {
+            columns: kept.iter().copied().chain([key]).take(Wanted::MOST).collect(),
+            rows: u64::MAX,
+        };
         let mut rows = BTreeMap::new();
         source.each(&wanted, &mut |cells, number| {
             let cells = cells.map_err(|error| error.at(trace.name(), number))?;

@@ -55,7 +55,7 @@ impl<'a> JsonRows<'a> {
         Ok(names)
     }
 
-    pub(crate) fn each(&self, names: &[&str], work: &mut RowWork<'_>) -> Result<(), ImportError> {
+    pub(crate) fn each(&self, names: &[&str], most: u64, work: &mut RowWork<'_>) -> Result<(), ImportError> {
         let mut number = 0;
         self.objects(&mut |object| {
             let elements = self.each.as_ref().map(|each| {
@@ -63,6 +63,9 @@ impl<'a> JsonRows<'a> {
                 list.map_or(&[][..], Vec::as_slice)
             });
             let mut row = |element: Option<&Value>| {
+                if number == most {
+                    return Err(Stop::Enough);
+                }
                 number += 1;
                 let mut cells = [Cell::Null; Wanted::MOST];
                 for (cell, name) in cells.iter_mut().zip(names) {

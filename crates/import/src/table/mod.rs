@@ -20,14 +20,14 @@ mod tests;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Extra, Record};
 
-pub use guess::{Proposal, propose};
-pub(crate) use guess::{is_preset_header, is_table_header};
-pub(crate) use source::PARQUET;
 pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
 pub use files::{FilesError, is_pattern, table_files};
 pub(crate) use gang::{join_parts, keep_last};
+pub use guess::{Proposal, propose};
+pub(crate) use guess::{is_preset_header, is_table_header};
 pub use map::{ColumnMap, MapError};
 pub use presets::{PRESETS, Preset, find_preset};
+pub(crate) use source::PARQUET;
 
 use crate::accounting::{Accounting, TableFacts};
 use crate::error::{FieldError, ImportError};
@@ -82,6 +82,20 @@ pub(crate) fn tables(
     accounting.finish(trace.name())
 }
 
+/// Converts the first rows of a table.
+fn first_rows(
+    trace: &Trace,
+    map: &ColumnMap,
+    options: &ImportOptions,
+    rows: u64,
+) -> Result<Vec<Record>, ImportError> {
+    let mut accounting = Accounting::new(Format::Table, options);
+    let mut conversion = Conversion { most: rows, ..Conversion::new(map, options) };
+    conversion.read(trace, false, &mut accounting)?;
+    accounting.table = Some(conversion.facts());
+    Ok(accounting.finish(trace.name())?.records)
+}
+
 /// The conversion of the rows of tables.
 struct Conversion<'a> {
     map: &'a ColumnMap,
@@ -92,6 +106,8 @@ struct Conversion<'a> {
     rules: Vec<RemarkCount>,
     /// Whether all jobs have numbers of their own.
     has_numbers: bool,
+    /// Most rows of a table.
+    most: u64,
 }
 
 impl Conversion<'_> {
@@ -105,6 +121,7 @@ impl Conversion<'_> {
             extras: EXTRAS.into_iter().filter(|(field, _)| has[*field as usize]).collect(),
             rules: vec![RemarkCount::default(); map.drop.len()],
             has_numbers: has[TableField::Job as usize],
+            most: u64::MAX,
         }
     }
 
@@ -140,7 +157,8 @@ impl Conversion<'_> {
         let mut source = Source::open(trace, &self.map.form, delimiter)?;
         let joined =
             self.map.join.as_ref().map(|join| Joined::read(self.map, join, trace.name())).transpose()?;
-        let bound = Bound::new(self.map, trace.name(), &source.names, joined.as_ref())?;
+        let mut bound = Bound::new(self.map, trace.name(), &source.names, joined.as_ref())?;
+        bound.wanted.rows = self.most;
         let unit = source.unit();
         let wanted = bound.wanted.columns.len();
         source.each(&bound.wanted, &mut |cells, number| {
@@ -429,6 +447,10 @@ pub(crate) fn no_map(trace: &Trace) -> Result<ImportError, ImportError> {
     let more = if source.names.len() > names.len() { ", ..." } else { "" };
     let what = format!("a table in {} with the columns {}{more}", source.format, names.join(", "));
     let presets = guess::fitting_presets(&source.names);
-    let fits = if presets.is_empty() { String::new() } else { format!("; it has the columns of --preset {}", presets.join(" and ")) };
+    let fits = if presets.is_empty() {
+        String::new()
+    } else {
+        format!("; it has the columns of --preset {}", presets.join(" and "))
+    };
     Ok(ImportError::NoMap { name: trace.name().into(), what, fits })
 }

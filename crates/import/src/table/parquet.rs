@@ -93,6 +93,9 @@ mod read {
                         column.fill(rows).map_err(failed)?;
                     }
                     for row in 0..rows {
+                        if number == wanted.rows {
+                            return Ok(());
+                        }
                         number += 1;
                         columns.iter_mut().for_each(|column| column.advance(row));
                         let mut cells = [Cell::Null; Wanted::MOST];

@@ -16,6 +16,8 @@ pub(crate) const PARQUET: &[u8] = b"PAR1";
 /// The columns to read, as their places in the table.
 pub(crate) struct Wanted {
     pub(crate) columns: Vec<usize>,
+    /// Most rows.
+    pub(crate) rows: u64,
 }
 
 impl Wanted {
@@ -88,7 +90,7 @@ impl<'a> Source<'a> {
             Rows::Json(rows) => {
                 let names: Vec<&str> =
                     wanted.columns.iter().map(|&column| self.names[column].as_str()).collect();
-                rows.each(&names, work)
+                rows.each(&names, wanted.rows, work)
             }
             Rows::Parquet(rows) => rows.each(wanted, work),
         }
