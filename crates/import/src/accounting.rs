@@ -221,6 +221,9 @@ impl Accounting<'_> {
 
     /// Returns whether the jobs of a table keep their numbers, and counts those that do not.
     fn keeps_numbers(&self, table: &TableFacts) -> bool {
+        if !self.options.keep_ids || !table.has_numbers {
+            return false;
+        }
         let mut numbers: Vec<i64> = self.records.iter().map(|record| record.get(Field::Job)).collect();
         numbers.sort_unstable();
         let are_distinct =

@@ -126,7 +126,10 @@ impl Reading {
         if !self.keys.is_empty() {
             return self.read_keys(text);
         }
-        if NOTHING.contains(&text) || self.none.iter().any(|none| none.as_bytes() == text) {
+        let begins_as_number = text.first().is_some_and(u8::is_ascii_digit);
+        if !begins_as_number && NOTHING.contains(&text)
+            || self.none.iter().any(|none| none.as_bytes() == text)
+        {
             return Ok(f64::NAN);
         }
         match self.unit {

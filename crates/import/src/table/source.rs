@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// Most columns.
-    pub(crate) const MOST: usize = 64;
+    pub(crate) const MOST: usize = 40;
 }
 
 /// The work on a row: its cells, or why they are not valid, and its number from 1.

@@ -492,11 +492,11 @@ fn errors_of_tables_say_where_and_what_is_expected() {
         "my.toml:7:9: formula, character 1, at \"runtim < 5\": unknown name",
     );
     check("id,s,r,p\n1,1,5,1\n", &rules("x is null"), "my.toml:7:9: t has no column \"x\"");
-    check("id,s,r,p\n1,1,5,1\n", &rules("runtime <"), "my.toml:7:9: formula, at the end: expected a value");
+    check("id,s,r,p\n1,1,5,1\n", &rules("runtime <"), "my.toml:7:9: formula, at its end: expected a value");
     check(
         "id,s,r,p\n1,1,5,1\n",
         "[columns]\nsubmit = 's'\nruntime = 'r'\nprocs = 'p +'\n",
-        "my.toml:4:9: formula, at the end",
+        "my.toml:4:9: formula, at its end",
     );
     check("id,s,r,p\n", PLAIN, "t: holds no jobs");
     check("[{\"id\": 1}, ", PLAIN, "my.toml:3:10: t has no column \"s\"");
@@ -577,4 +577,126 @@ fn several_files_are_one_log() {
     let (_, malformed) = log.report.remarks.with_effect(RemarkEffect::LeftOut).next().unwrap();
     assert!(malformed.examples[0].contains("24_03.csv line 3: p is \"x\""), "{:?}", malformed.examples);
     assert!(crate::table_files(&folder.path().join("25_*.csv")).is_err());
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn without_the_feature_the_message_says_how_to_get_it() {
+    let error = read("PAR1....", PLAIN).unwrap_err();
+    assert!(
+        error.contains(
+            "which this build does not read; build it with `cargo build --release --features parquet`"
+        ),
+        "{error}"
+    );
+}
+
+#[cfg(feature = "parquet")]
+mod in_parquet {
+    use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+    use parquet::data_type::{
+        ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type, Int96, Int96Type,
+    };
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    const SCHEMA: &str = "message jobs {
+        required int64 id; optional int64 submit (TIMESTAMP(MICROS,true)); optional int64 begin (TIMESTAMP(NANOS,false));
+        optional int96 finish; optional int32 limit; required int64 cores (DECIMAL(9,2)); optional binary state (UTF8);
+        optional double gpus; repeated double embedding;
+    }";
+
+    fn put<T: DataType>(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: &[T::T], levels: &[i16]) {
+        let mut column = group.next_column().unwrap().unwrap();
+        let levels = (!levels.is_empty()).then_some(levels);
+        column.typed::<T>().write_batch(values, levels, None).unwrap();
+        column.close().unwrap();
+    }
+
+    /// Returns a file with two groups of two rows.
+    fn file(compression: Compression) -> Vec<u8> {
+        let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+        let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+        let mut writer = SerializedFileWriter::new(vec![], schema, properties).unwrap();
+        // 2024-03-01 12:00:00 UTC, which is 13:00 in Berlin. Its Julian day is 2460371.
+        let noon = 1_709_294_400_i64;
+        for first in [0, 2] {
+            let mut group = writer.next_row_group().unwrap();
+            put::<Int64Type>(&mut group, &[first + 1, first + 2], &[]);
+            put::<Int64Type>(
+                &mut group,
+                &[(noon + first) * 1_000_000, (noon + first + 1) * 1_000_000],
+                &[1, 1],
+            );
+            put::<Int64Type>(&mut group, &[(noon + 3_600 + 10) * 1_000_000_000], &[1, 0]);
+            let mut finish = Int96::new();
+            let nanos = (13 * 3_600 + 60) * 1_000_000_000_u64;
+            finish.set_data((nanos & 0xffff_ffff) as u32, (nanos >> 32) as u32, 2_460_371);
+            put::<Int96Type>(&mut group, &[finish], &[1, 0]);
+            put::<Int32Type>(&mut group, &[2, 3], &[1, 1]);
+            put::<Int64Type>(&mut group, &[400, 150], &[]);
+            put::<ByteArrayType>(&mut group, &[ByteArray::from("COMPLETED")], &[1, 0]);
+            put::<DoubleType>(&mut group, &[0.25], &[0, 1]);
+            let mut column = group.next_column().unwrap().unwrap();
+            let embedding = column.typed::<DoubleType>().write_batch(
+                &[1.5, 2.5, 3.5],
+                Some(&[1, 1, 1]),
+                Some(&[0, 1, 0]),
+            );
+            assert_eq!(embedding.unwrap(), 3);
+            column.close().unwrap();
+            group.close().unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    const MAP: &str = "[table]\nzone = 'Europe/Berlin'\n[columns]\njob = 'id'\nsubmit = 'submit'\nstart = 'begin'\nend = 'finish'\n\
+                       estimate = { column = 'limit', unit = 'min' }\nprocs = 'cores'\nstatus = 'state'\ngpus = 'gpus'\n";
+
+    fn read_file(bytes: Vec<u8>, map: &str) -> Result<Vec<String>, String> {
+        let columns = Some(Arc::new(ColumnMap::parse("my.toml", map).unwrap()));
+        let options = ImportOptions { keep_ids: true, columns, ..ImportOptions::default() };
+        let log = import(&Trace::memory("t", bytes), Format::Table, &options);
+        log.map(|log| lines(&log)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn types_and_compressions() {
+        let zstd = Compression::ZSTD(ZstdLevel::default());
+        for compression in
+            [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::GZIP(GzipLevel::default()), zstd]
+        {
+            assert_eq!(
+                read_file(file(compression), MAP).unwrap(),
+                [
+                    "1 0 10 50 4 -1 -1 4 120 -1 1 -1 -1 -1 -1 -1 -1 -1 -",
+                    "2 1 -1 -1 2 -1 -1 2 180 -1 -1 -1 -1 -1 -1 -1 -1 -1 0.25",
+                    "3 2 8 50 4 -1 -1 4 120 -1 1 -1 -1 -1 -1 -1 -1 -1 -",
+                    "4 3 -1 -1 2 -1 -1 2 180 -1 -1 -1 -1 -1 -1 -1 -1 -1 0.25",
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn errors() {
+        let error = |map: &str| read_file(file(Compression::SNAPPY), map).unwrap_err();
+        let without_zone = MAP.replace("zone = 'Europe/Berlin'", "");
+        assert!(
+            error(&without_zone)
+                .starts_with("t, row 1: begin is \"2024-03-01T13:00:10Z\"; expected: time with an offset")
+        );
+        let of_list = MAP.replace("'gpus'", "'embedding'");
+        assert!(error(&of_list).contains("column \"embedding\" has lists"), "{}", error(&of_list));
+        let cut = file(Compression::SNAPPY);
+        let cut = cut[..cut.len() / 2].to_vec();
+        assert!(read_file(cut, MAP).unwrap_err().starts_with("t: "));
+        let named = Trace::memory("jobs.parquet", file(Compression::SNAPPY));
+        assert_eq!(Format::of(&named).unwrap(), Format::Table);
+        let error = import(&named, Format::Table, &ImportOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("a table in parquet with the columns id, submit, begin, finish, limit, cores, state, gpus, ...; say what"), "{error}");
+    }
 }
