@@ -178,7 +178,11 @@ impl Accounting<'_> {
             Some(SameJob::Gang) => join_parts(&mut self.records, &mut self.remarks),
             Some(SameJob::Own | SameJob::Attempts) | None => {}
         }
-        sort(&mut self.records);
+        match self.table {
+            // Stable, so that rows of the same instant stay in their order.
+            Some(_) => self.records.sort_by_key(|record| record.get(Field::Submit)),
+            None => sort(&mut self.records),
+        }
         let keeps_ids = match &self.table {
             None => {
                 self.remove_repetitions();

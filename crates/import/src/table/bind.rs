@@ -17,7 +17,7 @@ pub(crate) struct Bound {
     /// The place of the key of the joined table, and its columns that are wanted.
     pub(crate) join: Option<(usize, Vec<usize>)>,
     slots: Vec<Slot>,
-    numbers: [Option<Number>; FIELDS],
+    numbers: Vec<(TableField, Number)>,
     texts: [Option<TextSource>; FIELDS],
     rules: Vec<Rule>,
 }
@@ -64,6 +64,9 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
+    /// No numbers.
+    pub(crate) const NONE: Numbers = Numbers { slots: [f64::NAN; MOST], fields: [f64::NAN; FIELDS] };
+
     /// Returns the number of a field, if there is one.
     pub(crate) fn get(&self, field: TableField) -> Option<f64> {
         Some(self.fields[field as usize]).filter(|number| !number.is_nan())
@@ -81,14 +84,14 @@ impl Bound {
         let mut binder =
             Binder { map, table, names, joined, columns: vec![], join_columns: vec![], slots: vec![] };
         let key = map.join.as_ref().map(|join| binder.column(&join.key, join.file.place)).transpose()?;
-        let mut numbers = [const { None }; FIELDS];
+        let mut numbers = vec![];
         let mut texts = [const { None }; FIELDS];
         for source in &map.fields {
             if source.field.kind() == FieldKind::Text {
                 let cell = binder.column(&source.column.value, source.column.place)?;
                 texts[source.field as usize] = Some(TextSource { cell, none: source.none.clone() });
             } else {
-                numbers[source.field as usize] = Some(binder.number(source)?);
+                numbers.push((source.field, binder.number(source)?));
             }
         }
         let rules = map.drop.iter().map(|drop| {
@@ -132,9 +135,13 @@ impl Bound {
         }
     }
 
-    /// Reads the numbers of a row.
-    pub(crate) fn numbers(&self, cells: &[Cell<'_>], clock: &mut Clock) -> Result<Numbers, FieldError> {
-        let mut numbers = Numbers { slots: [f64::NAN; MOST], fields: [f64::NAN; FIELDS] };
+    /// Reads the numbers of a row. Those of other fields stay as they are.
+    pub(crate) fn read(
+        &self,
+        cells: &[Cell<'_>],
+        clock: &mut Clock,
+        numbers: &mut Numbers,
+    ) -> Result<(), FieldError> {
         for (number, slot) in numbers.slots.iter_mut().zip(&self.slots) {
             let cell = cells[slot.cell];
             *number = slot.reading.read(cell, clock).map_err(|expected| FieldError::Value {
@@ -143,11 +150,10 @@ impl Bound {
                 expected,
             })?;
         }
-        for (field, number) in numbers.fields.iter_mut().zip(&self.numbers) {
-            *field = match number {
-                None => f64::NAN,
-                Some(Number::Slot(slot)) => numbers.slots[*slot],
-                Some(Number::Formula { formula, slots, scale }) => {
+        for (field, number) in &self.numbers {
+            numbers.fields[*field as usize] = match number {
+                Number::Slot(slot) => numbers.slots[*slot],
+                Number::Formula { formula, slots, scale } => {
                     let mut values = [0.0; MOST];
                     for (value, slot) in values.iter_mut().zip(slots) {
                         *value = numbers.slots[*slot];
@@ -156,7 +162,7 @@ impl Bound {
                 }
             };
         }
-        Ok(numbers)
+        Ok(())
     }
 
     /// Returns the text of a field.

@@ -47,7 +47,9 @@ impl<'a> Cell<'a> {
             Cell::Text(text) => {
                 let text = text.trim_ascii();
                 let is_none = matches!(text, b"" | b"null" | b"NULL" | b"None" | b"NaN" | b"nan" | b"\\N");
-                (!is_none).then(|| String::from_utf8_lossy(text))
+                (!is_none).then(|| {
+                    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
+                })
             }
             Cell::Int(number) => Some(number.to_string().into()),
             Cell::Float(number) if number.is_nan() => None,

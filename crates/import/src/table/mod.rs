@@ -200,7 +200,8 @@ impl Conversion<'_> {
         place: &dyn Fn() -> String,
     ) -> Result<(), FieldError> {
         use TableField::{Group, Job, Partition, Procs, Queue, Status, User};
-        let numbers = bound.numbers(cells, &mut self.clock)?;
+        let mut numbers = Numbers::NONE;
+        bound.read(cells, &mut self.clock, &mut numbers)?;
         let is_repeated = self.clock.take_repeated();
         if let Some(rule) = bound.rule(&numbers, cells) {
             self.rules[rule].add(1, place);
