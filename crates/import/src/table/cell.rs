@@ -230,14 +230,13 @@ impl Clock {
 
     /// Parses a date and a time of day, or a number of seconds.
     fn read(&mut self, text: &[u8]) -> Result<f64, Wrong> {
-        let (local, fraction, rest) = match plain(text) {
-            Some(plain) => plain,
-            None => return self.read_unusual(text),
-        };
-        let seconds = match offset(rest) {
-            Some(Some(offset)) => local - offset,
-            Some(None) => self.instant(local)?,
-            None => return self.read_unusual(text),
+        let Some((local, fraction, rest)) = plain(text) else { return self.read_unusual(text) };
+        let seconds = match rest.trim_ascii() {
+            b"" => self.instant(local)?,
+            rest => match offset(rest) {
+                Some(offset) => local - offset,
+                None => return self.read_unusual(text),
+            },
         };
         Ok(seconds as f64 + fraction)
     }
@@ -287,7 +286,7 @@ impl Clock {
         }
         let ambiguous = at(local).ok_or(wrong)?;
         self.repeated |= matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. });
-        ambiguous.compatible().map(|at| at.as_second()).map_err(|_| wrong)
+        ambiguous.compatible().map(Timestamp::as_second).map_err(|_| wrong)
     }
 }
 
@@ -332,14 +331,10 @@ fn plain(text: &[u8]) -> Option<(i64, f64, &[u8])> {
     Some((days(year, month, day) * DAY + hour * 3600 + minute * 60 + second, fraction, rest))
 }
 
-/// Parses what follows a time: nothing is `Some(None)`, an offset is in seconds.
-fn offset(rest: &[u8]) -> Option<Option<i64>> {
-    let rest = rest.trim_ascii();
-    if rest.is_empty() {
-        return Some(None);
-    }
+/// Parses an offset such as `Z` or `+01:00`, in seconds.
+fn offset(rest: &[u8]) -> Option<i64> {
     if matches!(rest, b"Z" | b"UTC") {
-        return Some(Some(0));
+        return Some(0);
     }
     let (sign, digits) = rest.split_first()?;
     let sign = match sign {
@@ -357,7 +352,7 @@ fn offset(rest: &[u8]) -> Option<Option<i64>> {
         [tens, ones, more, last] => (tens * 10 + ones, more * 10 + last),
         _ => return None,
     };
-    (hours < 24 && minutes < 60).then_some(Some(sign * (hours * 3600 + minutes * 60)))
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
 /// Returns the days of a date since 1970-01-01 in the Gregorian calendar.

@@ -121,15 +121,12 @@ fn in_set(set: &[u8], byte: u8) -> bool {
     let mut rest = set;
     let mut found = false;
     while let Some((&from, behind)) = rest.split_first() {
-        match behind {
-            [b'-', to, behind @ ..] => {
-                found |= (from..=*to).contains(&byte);
-                rest = behind;
-            }
-            _ => {
-                found |= from == byte;
-                rest = behind;
-            }
+        if let [b'-', to, behind @ ..] = behind {
+            found |= (from..=*to).contains(&byte);
+            rest = behind;
+        } else {
+            found |= from == byte;
+            rest = behind;
         }
     }
     found != is_negated

@@ -49,7 +49,7 @@ pub(crate) fn delimiter(trace: &Trace) -> Result<Option<u8>, ImportError> {
 }
 
 fn delimiter_of(line: &[u8]) -> Option<u8> {
-    let count = |delimiter: u8| line.iter().filter(|&&byte| byte == delimiter).count();
+    let count = |delimiter: u8| memchr::memchr_iter(delimiter, line).count();
     // Of equal counts, the first applies.
     DELIMITERS
         .into_iter()
@@ -100,6 +100,7 @@ pub(crate) fn fitting_presets(names: &[String]) -> Vec<&'static str> {
 }
 
 /// What the first values of a column are.
+#[allow(clippy::struct_excessive_bools, reason = "a column may be several of these")]
 #[derive(Default)]
 struct Sample {
     name: String,

@@ -120,16 +120,11 @@ fn first_byte(input: &mut impl io::BufRead) -> Option<u8> {
             return None;
         }
         let is_skipped = |byte: &u8| byte.is_ascii_whitespace() || b"\xef\xbb\xbf".contains(byte);
-        match available.iter().position(|byte| !is_skipped(byte)) {
-            Some(at) => {
-                let byte = available[at];
-                input.consume(at);
-                return Some(byte);
-            }
-            None => {
-                let length = available.len();
-                input.consume(length);
-            }
+        let length = available.len();
+        let found = available.iter().position(|byte| !is_skipped(byte)).map(|at| (at, available[at]));
+        input.consume(found.map_or(length, |(at, _)| at));
+        if let Some((_, byte)) = found {
+            return Some(byte);
         }
     }
 }

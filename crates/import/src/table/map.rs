@@ -170,7 +170,7 @@ struct Section<'a, 'b> {
     table: &'a DeTable<'b>,
 }
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     fn map(&self) -> Result<ColumnMap, MapError> {
         let document = DeTable::parse(self.text)
             .map_err(|error| self.wrong(error.span().unwrap_or_default(), error.message().trim()))?;

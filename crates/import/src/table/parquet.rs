@@ -97,7 +97,9 @@ mod read {
                             return Ok(());
                         }
                         number += 1;
-                        columns.iter_mut().for_each(|column| column.advance(row));
+                        for column in &mut columns {
+                            column.advance(row);
+                        }
                         let mut cells = [Cell::Null; Wanted::MOST];
                         for (cell, column) in cells.iter_mut().zip(&columns) {
                             *cell = column.cell();

@@ -27,22 +27,30 @@ impl RuleText {
     pub(crate) fn new(rule: &str) -> RuleText {
         let mut found = RuleText { text: String::new(), tests: vec![] };
         let mut rest = rule;
-        while let Some(first) = rest.chars().next() {
+        while let Some(sign) = rest.chars().next() {
             let name = &rest[..name_length(rest)];
-            match test(rest, name) {
-                Some((length, text, is_negated)) => {
-                    let word = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
-                    let stand_in: String = rest[..length].bytes().map(word).collect();
-                    found.text.push_str(&stand_in);
-                    found.tests.push(Test { name: name.to_owned(), text, is_negated, stand_in });
-                    rest = &rest[length..];
-                }
-                None => {
-                    let length = if name.is_empty() { first.len_utf8() } else { name.len() };
-                    found.text.push_str(&rest[..length]);
-                    rest = &rest[length..];
-                }
+            let Some((length, wanted, is_negated)) = test(rest, name) else {
+                let length = if name.is_empty() { sign.len_utf8() } else { name.len() };
+                found.text.push_str(&rest[..length]);
+                rest = &rest[length..];
+                continue;
+            };
+            let word = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
+            let mut test = Test { name: name.to_owned(), text: wanted, is_negated, stand_in: String::new() };
+            test.stand_in = rest[..length].bytes().map(word).collect();
+            // Another test may differ in a sign only.
+            let is_taken = |test: &Test| {
+                found.tests.iter().any(|other| other.stand_in == test.stand_in && other != test)
+            };
+            let mut others = 'A'..='Z';
+            while is_taken(&test) {
+                let Some(other) = others.next() else { break };
+                test.stand_in.pop();
+                test.stand_in.push(other);
             }
+            found.text.push_str(&test.stand_in);
+            found.tests.push(test);
+            rest = &rest[length..];
         }
         found
     }
@@ -133,6 +141,11 @@ mod tests {
             &[("state", Some("RUN"), false), ("x", None, true)],
         );
         check("this == 3", "this == 3", &[]);
+        check(
+            "x == 'a-b' or x == 'a+b' or x == 'a-b'",
+            "x_____a_b_ or x_____a_bA or x_____a_b_",
+            &[("x", Some("a-b"), false), ("x", Some("a+b"), false), ("x", Some("a-b"), false)],
+        );
         check("isnull > nullis", "isnull > nullis", &[]);
         check("state != 'a b' ", "state_____a_b_ ", &[("state", Some("a b"), true)]);
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miserly_workload::Trace;
+use proptest::prelude::*;
 
 use crate::remark::RemarkEffect;
 use crate::{
@@ -698,5 +699,42 @@ mod in_parquet {
         assert_eq!(Format::of(&named).unwrap(), Format::Table);
         let error = import(&named, Format::Table, &ImportOptions::default()).unwrap_err().to_string();
         assert!(error.contains("a table in parquet with the columns id, submit, begin, finish, limit, cores, state, gpus, ...; say what"), "{error}");
+    }
+}
+
+/// The map of arbitrary tables.
+const ANY: &str = "[table]\nzone = 'Europe/Berlin'\n[columns]\njob = 'id'\nsubmit = 's'\nend = 'e'\n\
+                   runtime = { column = 'r', unit = 'dhms' }\nprocs = 'p'\nmemory = { column = 'm', unit = 'slurm' }\ngpus = 'p / 3'\n\
+                   [rules]\ndrop = ['end < submit', \"p == 'x'\"]\nsame_job = 'SAME'\n";
+
+proptest! {
+    #[test]
+    fn every_row_of_any_table_is_accounted_for(
+        cells in prop::collection::vec(prop::collection::vec("[0-9]{1,3}|[0-9]{9,12}|2024-03-31 0[0-9]:30:00(Z|)|[0-9]:00:0[0-9]|x|\"a,b\"|4G|.{0,3}", 4..8), 0..20),
+        same in 0..4_usize,
+    ) {
+        let rows: Vec<String> = cells.iter().map(|row| row.join(",")).collect();
+        let text = format!("id,s,e,r,p,m\n{}", rows.join("\n"));
+        let map = ColumnMap::parse("any", &ANY.replace("SAME", crate::SameJob::ALL[same].name())).unwrap();
+        let options = ImportOptions { lenient: true, keep_ids: true, columns: Some(Arc::new(map)), ..ImportOptions::default() };
+        if let Ok(log) = import(&Trace::memory("t", text.into()), Format::Table, &options) {
+            let left_out = log.report.remarks.with_effect(RemarkEffect::LeftOut).map(|(_, tally)| tally.count);
+            prop_assert_eq!(log.report.read, log.report.written + left_out.sum::<u64>());
+            let mut written = Vec::new();
+            log.write(&mut written).unwrap();
+            let checked = miserly_workload::check(&Trace::memory("made", written), None, miserly_workload::ProcsField::Allocated).unwrap();
+            prop_assert_eq!(checked.read, log.report.written);
+            prop_assert!(!checked.findings.contains_key(&miserly_workload::check::Anomaly::Malformed));
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_map_or_refused_with_a_place(text in "(\\[(table|columns|rules|join)\\]\n|[a-z_]{1,8} = ('[a-z ]{0,5}'|[0-9]|true|\\[.{0,4}\\]|\\{ column = 'a' \\})\n|.{0,6}\n){0,8}") {
+        if let Err(error) = ColumnMap::parse("m", &text) {
+            let error = error.to_string();
+            let mut parts = error.split(':').skip(1);
+            let are_numbers = parts.by_ref().take(2).all(|part| part.parse::<usize>().is_ok());
+            prop_assert!(are_numbers && parts.next().is_some(), "{}", error);
+        }
     }
 }
