@@ -32,8 +32,9 @@ pub(crate) fn read_log(
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
+    let is_table = args.conversion.columns().is_some();
     // Every line of an unknown format is malformed, and counted.
-    if lenient && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
+    if lenient && !is_table && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
         return Ok(trace);
     }
     Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.conversion.options() })?)

@@ -57,9 +57,14 @@ impl ConversionArgs {
             cpus_per_node: self.cpus_per_node,
             delimiter: self.delimiter.clone(),
             submit_at: self.submit_at,
-            columns: self.preset.clone().or_else(|| self.columns.clone()),
+            columns: self.columns(),
             ..ImportOptions::default()
         }
+    }
+
+    /// Returns the meaning of the columns, if the log is a table.
+    pub(crate) fn columns(&self) -> Option<Arc<ColumnMap>> {
+        self.preset.clone().or_else(|| self.columns.clone())
     }
 }
 

@@ -51,8 +51,8 @@ fn text(proposal: &Proposal) -> String {
         ),
         Err(error) => format!("No job can be read yet: {error}\n"),
     };
-    let comments: String = jobs.lines().map(|line| format!("# {line}\n")).collect();
-    format!("{}\n{comments}", proposal.toml)
+    let comments: Vec<String> = jobs.lines().map(|line| format!("# {line}")).collect();
+    format!("{}\n{}\n", proposal.toml, comments.join("\n"))
 }
 
 fn document(proposal: &Proposal) -> Value {

@@ -153,7 +153,14 @@ impl Conversion<'_> {
         accounting: &mut Accounting<'_>,
     ) -> Result<(), ImportError> {
         self.check()?;
-        let delimiter = self.options.delimiter.as_deref().map(str::as_bytes).and_then(<[u8]>::first).copied();
+        let delimiter = match self.options.delimiter.as_deref().map(str::as_bytes) {
+            None => None,
+            Some([one]) => Some(*one),
+            Some(_) => {
+                let problem = "--delimiter of a table is one character";
+                return Err(self.map.wrong(Place { line: 1, column: 1 }, problem).into());
+            }
+        };
         let mut source = Source::open(trace, &self.map.form, delimiter)?;
         let joined =
             self.map.join.as_ref().map(|join| Joined::read(self.map, join, trace.name())).transpose()?;

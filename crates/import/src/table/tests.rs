@@ -403,11 +403,14 @@ fn eagle_on_real_rows() {
     let log = import(&Trace::open(&path).unwrap(), Format::Table, &options("eagle")).unwrap();
     assert_eq!((log.report.read, log.report.written), (1000, 1000));
     assert_eq!(remark_counts(&log.report), [("numbered_again", 1000)]);
-    // The file has them in the order of submission, and the first two rows at the same second.
-    assert_eq!(
-        lines(&log)[2],
-        "3 0 1 99825 10 -1 -1 10 172800 -1 1 1 -1 -1 1 1 -1 -1 10 0 - name00005115 account0003"
-    );
+    // The first two rows of the file, which are submitted at the same second.
+    let rows = [("99825", "name00005115"), ("97235", "name00004370")];
+    for ((number, (runtime, name)), line) in (1..).zip(rows).zip(lines(&log)) {
+        let expect = format!(
+            "{number} 0 1 {runtime} 10 -1 -1 10 172800 -1 1 1 -1 -1 1 1 -1 -1 10 0 - {name} account0003"
+        );
+        assert_eq!(line, expect);
+    }
 }
 
 #[test]
