@@ -184,6 +184,8 @@ const NAMES: [(TableField, &[&str]); 21] = [
             "elpl",
             "limit",
             "maxminutes",
+            "limitmin",
+            "limitminutes",
             "walllimit",
             "estimate",
         ],

@@ -113,12 +113,16 @@ struct Conversion<'a> {
 impl Conversion<'_> {
     fn new<'a>(map: &'a ColumnMap, options: &'a ImportOptions) -> Conversion<'a> {
         let has = TableField::ALL.map(|field| map.source(field).is_some());
+        // These identify users.
+        let is_shown = |(_, extra): &(TableField, Extra)| {
+            options.keep_ids || !matches!(extra, Extra::Name | Extra::Account)
+        };
         Conversion {
             map,
             options,
             clock: Clock::new(options.time_zone.clone().or_else(|| map.zone.clone())),
             has,
-            extras: EXTRAS.into_iter().filter(|(field, _)| has[*field as usize]).collect(),
+            extras: EXTRAS.into_iter().filter(|(field, _)| has[*field as usize]).filter(is_shown).collect(),
             rules: vec![RemarkCount::default(); map.drop.len()],
             has_numbers: has[TableField::Job as usize],
             most: u64::MAX,

@@ -741,3 +741,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn names_and_accounts_need_keep_ids() {
+    let options = ImportOptions { keep_ids: false, ..options("eagle") };
+    let log = import(&made("eagle.csv"), Format::Table, &options).unwrap();
+    assert_eq!(lines(&log)[2], "3 60 60 7230 72 -1 -1 72 7200 14223 0 2 -1 -1 2 2 -1 -1 2 4 1024000");
+}
