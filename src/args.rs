@@ -92,7 +92,8 @@ pub(crate) use self::tables::ReportFileArgs;
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
 pub(crate) use self::workload::{
-    CheckArgs, DescribeArgs, GenerateArgs, ResampleArgs, SliceArgs, WorkloadArgs, WorkloadCommand,
+    CheckArgs, ColumnsArgs, DescribeArgs, GenerateArgs, ResampleArgs, SliceArgs, WorkloadArgs,
+    WorkloadCommand,
 };
 
 impl Command {

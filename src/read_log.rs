@@ -4,15 +4,21 @@ use std::io::Write;
 use std::path::Path;
 
 use miserly_core::Procs;
-use miserly_import::{Format, ImportError, ImportOptions, Report, converted};
+use miserly_import::{Format, ImportError, ImportOptions, Report, converted, is_pattern, table_files};
 use miserly_report::import_summary;
-use miserly_workload::{Trace, TraceError};
+use miserly_workload::Trace;
 
 use crate::args::ReadArgs;
 
-/// Opens the file with that name. `-` is standard input.
-pub(crate) fn open(path: &Path) -> Result<Trace, TraceError> {
-    if path == Path::new("-") { Trace::stdin() } else { Trace::open(path) }
+/// Opens the file with that name, the files that match a pattern, or those of a folder. `-` is standard input.
+pub(crate) fn open(path: &Path) -> anyhow::Result<Trace> {
+    if path == Path::new("-") {
+        Ok(Trace::stdin()?)
+    } else if path.is_dir() || is_pattern(path) {
+        Ok(Trace::of_files(path.display().to_string(), table_files(path)?))
+    } else {
+        Ok(Trace::open(path)?)
+    }
 }
 
 /// Returns the log with that name. One of another format is converted, and the counts of the conversion are printed to
@@ -26,8 +32,9 @@ pub(crate) fn read_log(
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
+    let is_table = args.conversion.columns().is_some();
     // Every line of an unknown format is malformed, and counted.
-    if lenient && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
+    if lenient && !is_table && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
         return Ok(trace);
     }
     Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.conversion.options() })?)

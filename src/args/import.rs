@@ -20,6 +20,8 @@ pub(crate) enum ImportCommand {
     Lsf(SiteArgs),
     /// Imports the accounting of Grid Engine
     Sge(SiteArgs),
+    /// Imports a job table: CSV, JSON, Parquet or text, by --preset or --columns
+    Table(SiteArgs),
     /// Imports a Batsim workload, in JSON
     Batsim(BatsimArgs),
 }

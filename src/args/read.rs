@@ -1,7 +1,9 @@
 //! The options for reading a log that is converted first.
 
+use std::sync::Arc;
+
 use clap::{Args, value_parser};
-use miserly_import::{ImportOptions, SubmitAt, TimeZone};
+use miserly_import::{ColumnMap, ImportOptions, SubmitAt, TimeZone, find_preset};
 
 use super::import::SUBMIT_AT;
 use super::values::words;
@@ -34,6 +36,14 @@ pub(crate) struct ConversionArgs {
     #[arg(long, help_heading = HEADING, value_name = "TEXT")]
     pub(crate) delimiter: Option<String>,
 
+    /// What the columns of a job table mean, by the name of a public data set (miserly workload columns --presets)
+    #[arg(long, help_heading = HEADING, value_name = "NAME", value_parser = preset, conflicts_with = "columns")]
+    pub(crate) preset: Option<Arc<ColumnMap>>,
+
+    /// What the columns of a job table mean, as a file (miserly workload columns FILE proposes one)
+    #[arg(long, help_heading = HEADING, value_name = "FILE", value_parser = column_map)]
+    pub(crate) columns: Option<Arc<ColumnMap>>,
+
     /// The time of accounting that is the submission of a job
     #[arg(long, help_heading = HEADING, value_parser = words(&SUBMIT_AT), default_value = "submit")]
     pub(crate) submit_at: SubmitAt,
@@ -47,12 +57,28 @@ impl ConversionArgs {
             cpus_per_node: self.cpus_per_node,
             delimiter: self.delimiter.clone(),
             submit_at: self.submit_at,
+            columns: self.columns(),
             ..ImportOptions::default()
         }
+    }
+
+    /// Returns the meaning of the columns, if the log is a table.
+    pub(crate) fn columns(&self) -> Option<Arc<ColumnMap>> {
+        self.preset.clone().or_else(|| self.columns.clone())
     }
 }
 
 /// Parses a time zone.
-fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
+pub(super) fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
     TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
+}
+
+fn preset(name: &str) -> Result<Arc<ColumnMap>, String> {
+    find_preset(name).map(Arc::new)
+}
+
+/// Reads a column map.
+fn column_map(name: &str) -> Result<Arc<ColumnMap>, String> {
+    let text = std::fs::read_to_string(name).map_err(|error| format!("cannot read {name}: {error}"))?;
+    ColumnMap::parse(name, &text).map(Arc::new).map_err(|error| error.to_string())
 }

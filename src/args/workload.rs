@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
+use miserly_import::TimeZone;
 use miserly_workload::o2k::Month;
 use miserly_workload::slice::SliceOptions;
 use miserly_workload::{Factor, ProcsField};
 
 use super::import::ConvertArgs;
-use super::read::ReadArgs;
+use super::read::{ReadArgs, time_zone};
 use super::run::PROCS_FIELDS;
 use super::values::{procs, seconds, unsigned_seconds, words};
 
@@ -34,6 +35,30 @@ pub(crate) enum WorkloadCommand {
     Convert(ConvertArgs),
     /// Lists the windows of a log by load, and writes one that begins with the jobs in the system
     Slice(SliceArgs),
+    /// Proposes a column map for a job table, and shows the jobs that it gives (docs/import.md)
+    Columns(ColumnsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ColumnsArgs {
+    /// The table: CSV, JSON or Parquet, plain or compressed; of a folder or a pattern in quotes, the first file
+    #[arg(value_name = "FILE", required_unless_present_any = ["presets", "map"])]
+    pub(crate) input: Option<PathBuf>,
+    /// Lists the presets
+    #[arg(long, conflicts_with_all = ["input", "map"])]
+    pub(crate) presets: bool,
+    /// Prints the column map of a preset, to be changed and read with --columns
+    #[arg(long, value_name = "PRESET", exclusive = true)]
+    pub(crate) map: Option<String>,
+    /// The time zone of times without one, such as Europe/Berlin
+    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
+    pub(crate) time_zone: Option<TimeZone>,
+    /// The separator of the columns [default: that of the header]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) delimiter: Option<String>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use miserly_import::{Format, ImportedLog, batsim, command, import};
 use miserly_report::{AtomicFile, import_json, import_text};
 
@@ -17,6 +17,7 @@ pub(super) fn run(form: &ImportCommand) -> anyhow::Result<()> {
         ImportCommand::Pbs(args) => import_as(Format::Pbs, &args.input, &args.accounting),
         ImportCommand::Lsf(args) => import_as(Format::Lsf, &args.input, &args.accounting),
         ImportCommand::Sge(args) => import_as(Format::GridEngine, &args.input, &args.accounting),
+        ImportCommand::Table(args) => import_as(Format::Table, &args.input, &args.accounting),
         ImportCommand::Batsim(args) => {
             args.written.refuse(&args.input)?;
             write(&batsim(&open(&args.input)?, &args.options())?, &args.written)
@@ -33,6 +34,9 @@ fn import_slurm(args: &SlurmArgs) -> anyhow::Result<()> {
 /// Imports accounting of this format. That of Slurm may be in JSON.
 fn import_as(format: Format, input: &Path, args: &AccountingArgs) -> anyhow::Result<()> {
     args.written.refuse(input)?;
+    if format != Format::Table && args.conversion.columns().is_some() {
+        bail!("--preset and --columns are for a table: workload convert table");
+    }
     let trace = open(input)?;
     let is_json = format == Format::Slurm && Format::of(&trace).is_ok_and(|found| found == Format::SlurmJson);
     let format = if is_json { Format::SlurmJson } else { format };

@@ -18,6 +18,8 @@ pub(crate) mod policies;
 
 pub(crate) mod workload;
 
+mod columns;
+
 mod convert;
 
 mod import;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::args::{
     CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, ResampleArgs, WorkloadArgs, WorkloadCommand,
 };
-use crate::commands::{convert, slice};
+use crate::commands::{columns, convert, slice};
 use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::read_log::read_to_count;
 
@@ -31,6 +31,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
         WorkloadCommand::Resample(args) => resample_log(args)?,
         WorkloadCommand::Convert(args) => convert::run(args)?,
         WorkloadCommand::Slice(args) => slice::run(args)?,
+        WorkloadCommand::Columns(args) => columns::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,15 +1,17 @@
 //! Accounting of a batch system: every row of a finished run becomes a job.
 
+use jiff::tz::TimeZone;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Field, ReadError, Record};
 
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
 use crate::job::{NumberMaps, RowJobs, Unfinished, jobs_of_row};
-use crate::log::{ImportedLog, LogHeader, Report, busiest, extra_columns, number, sort};
+use crate::log::{ImportedLog, LogHeader, Report, RuleCount, busiest, extra_columns, number, sort};
 use crate::options::{ImportOptions, SubmitAt};
 use crate::remark::{Remark, Remarks};
 use crate::row::{Column, Row};
+use crate::table::{SameJob, join_parts, keep_last};
 
 /// A day in seconds.
 const DAY: i64 = 86_400;
@@ -56,7 +58,7 @@ pub(crate) struct Accounting<'a> {
     format: Format,
     options: &'a ImportOptions,
     records: Vec<Record>,
-    numbers: NumberMaps,
+    pub(crate) numbers: NumberMaps,
     remarks: Remarks,
     pub(crate) unused: Vec<String>,
     read: u64,
@@ -65,6 +67,22 @@ pub(crate) struct Accounting<'a> {
     running: Vec<(Unfinished, String)>,
     /// The latest time of a row.
     latest: i64,
+    /// What is known of a table.
+    pub(crate) table: Option<TableFacts>,
+}
+
+/// What is known of a table beside its rows.
+pub(crate) struct TableFacts {
+    /// Name of its column map.
+    pub(crate) map: String,
+    pub(crate) same_job: SameJob,
+    /// Whether its times count from an unknown instant.
+    pub(crate) is_relative: bool,
+    /// Whether all jobs have numbers of their own.
+    pub(crate) has_numbers: bool,
+    pub(crate) zone: Option<TimeZone>,
+    pub(crate) rules: Vec<RuleCount>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Accounting<'_> {
@@ -80,6 +98,7 @@ impl Accounting<'_> {
             has_ids: false,
             running: vec![],
             latest: 0,
+            table: None,
         }
     }
 
@@ -100,12 +119,7 @@ impl Accounting<'_> {
         });
         let RowJobs { records, count, remarks, unfinished, latest } = match found {
             Ok(jobs) => jobs,
-            Err(error) if self.options.lenient => {
-                self.read += 1;
-                self.remarks.add(Remark::Malformed, || format!("{}: {error}", place()));
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+            Err(error) => return self.refuse(error, place),
         };
         self.read += count;
         self.latest = self.latest.max(latest);
@@ -117,10 +131,33 @@ impl Accounting<'_> {
         Ok(())
     }
 
+    /// Counts an invalid row, or refuses it.
+    pub(crate) fn refuse(&mut self, error: FieldError, place: impl Fn() -> String) -> Result<(), FieldError> {
+        if !self.options.lenient {
+            return Err(error);
+        }
+        self.leave_out_at(Remark::Malformed, || format!("{}: {error}", place()));
+        Ok(())
+    }
+
+    /// Adds a job.
+    pub(crate) fn push(&mut self, record: Record, remarks: &[Remark], place: &dyn Fn() -> String) {
+        self.read += 1;
+        for &remark in remarks {
+            self.remarks.add(remark, place);
+        }
+        self.records.push(record);
+    }
+
     /// Counts a record that is not a job.
     pub(crate) fn leave_out(&mut self, remark: Remark, line: u64) {
+        self.leave_out_at(remark, || format!("line {line}"));
+    }
+
+    /// Counts a row that is not a job.
+    pub(crate) fn leave_out_at(&mut self, remark: Remark, place: impl FnOnce() -> String) {
         self.read += 1;
-        self.remarks.add(remark, || format!("line {line}"));
+        self.remarks.add(remark, place);
     }
 
     /// Refuses a line without a line end, or counts it.
@@ -135,17 +172,37 @@ impl Accounting<'_> {
 
     pub(crate) fn finish(mut self, name: &str) -> Result<ImportedLog, ImportError> {
         self.judge_running();
-        sort(&mut self.records);
-        self.remove_repetitions();
+        match self.table.as_ref().map(|table| table.same_job) {
+            Some(SameJob::Last) => keep_last(&mut self.records, &mut self.remarks),
+            Some(SameJob::Gang) => join_parts(&mut self.records, &mut self.remarks),
+            Some(SameJob::Own | SameJob::Attempts) | None => {}
+        }
+        match self.table {
+            // Stable, so that rows of the same instant stay in their order.
+            Some(_) => self.records.sort_by_key(|record| record.get(Field::Submit)),
+            None => sort(&mut self.records),
+        }
+        let keeps_ids = match &self.table {
+            None => {
+                self.remove_repetitions();
+                self.options.keep_ids && self.has_ids
+            }
+            Some(table) => self.keeps_numbers(table),
+        };
         let Some(first) = self.records.first().map(|record| record.get(Field::Submit)) else {
             return Err(ImportError::Empty { name: name.into(), read: self.read, wanted: "over" });
         };
         for record in &mut self.records {
             record.set(Field::Submit, record.get(Field::Submit) - first);
         }
-        if !self.options.keep_ids || !self.has_ids {
+        if !keeps_ids {
+            if self.options.keep_ids && self.table.is_some() {
+                self.remarks.add_all(Remark::NumberedAgain, self.records.len() as u64, || "all jobs".into());
+            }
             number(&mut self.records);
         }
+        let (rules, notes) =
+            self.table.as_ref().map(|table| (table.rules.clone(), table.notes.clone())).unwrap_or_default();
         let report = Report {
             name: name.into(),
             format: self.format.about(),
@@ -155,9 +212,23 @@ impl Accounting<'_> {
             busiest: busiest(&self.records),
             unused: std::mem::take(&mut self.unused),
             remarks: std::mem::take(&mut self.remarks),
+            rules,
+            notes,
         };
-        let comments = self.head(first, &report).comments(self.records.len());
+        let comments = self.head(first, &report, keeps_ids).comments(self.records.len());
         Ok(ImportedLog { comments, records: self.records, report })
+    }
+
+    /// Returns whether the jobs of a table keep their numbers, and counts those that do not.
+    fn keeps_numbers(&self, table: &TableFacts) -> bool {
+        if !self.options.keep_ids || !table.has_numbers {
+            return false;
+        }
+        let mut numbers: Vec<i64> = self.records.iter().map(|record| record.get(Field::Job)).collect();
+        numbers.sort_unstable();
+        let are_distinct =
+            table.same_job != SameJob::Own || numbers.windows(2).all(|pair| pair[0] != pair[1]);
+        self.options.keep_ids && table.has_numbers && are_distinct
     }
 
     /// Tells runaway jobs from those that ran when the accounting was read: at its latest time, their limit had ended more
@@ -191,44 +262,53 @@ impl Accounting<'_> {
         }
     }
 
-    fn head(&self, first: i64, report: &Report) -> LogHeader<'_> {
+    fn head(&self, first: i64, report: &Report, keeps_ids: bool) -> LogHeader<'_> {
         let local = report.remarks.count(Remark::LocalTime) > 0;
-        let zone = self.options.time_zone.as_ref().and_then(|zone| zone.iana_name());
+        let of_table = self.table.as_ref().and_then(|table| table.zone.as_ref());
+        let zone = self.options.time_zone.as_ref().or(of_table).and_then(|zone| zone.iana_name());
         let zone = zone.map(|zone| format!("TimeZoneString: {zone}"));
         LogHeader {
             computer: self.format.computer(),
-            unix_start: Some(first),
+            unix_start: Some(first).filter(|_| !self.table.as_ref().is_some_and(|table| table.is_relative)),
             zone: zone.or_else(|| local.then(|| "TimeZone: 0".into())),
             nodes: self.options.nodes,
             procs: self.options.procs,
             queues: Some(&self.numbers.queues),
             partitions: Some(&self.numbers.qos),
             jobs: vec![],
-            notes: self.notes(local, report),
+            notes: self.notes(local, report, keeps_ids),
             extras: extra_columns(&self.records),
         }
     }
 
-    fn notes(&self, local: bool, report: &Report) -> Vec<String> {
+    fn notes(&self, local: bool, report: &Report, keeps_ids: bool) -> Vec<String> {
         let Report { name, read, written, .. } = report;
         let name = name.rsplit('/').next().unwrap_or(name);
         let submission = match self.options.submit_at {
             SubmitAt::Submit => "the submission is when the user submitted the job",
             SubmitAt::Eligible => "the submission is when the job became eligible",
         };
-        let ids = if self.options.keep_ids {
-            "jobs, users and groups have the ids that they had on the cluster"
-        } else {
-            "jobs are numbered by submission, users and groups by appearance"
+        let ids = match (self.options.keep_ids, keeps_ids) {
+            (true, true) => "jobs, users and groups have the ids that they had on the cluster",
+            (true, false) => {
+                "jobs are numbered by submission; users and groups have the ids that they had on the cluster"
+            }
+            (false, _) => "jobs are numbered by submission, users and groups by appearance",
         };
         let mut notes =
             vec![format!("made of the {} {name}: {written} jobs of {read} read", self.format.about())];
         if matches!(self.format, Format::Slurm | Format::SlurmJson) {
             notes.push("queues are Slurm's partitions; partitions are Slurm's QOS".into());
         }
-        notes.push(
-            "a job that was requeued is a job for each of its runs; the runtime is without suspension".into(),
-        );
+        if let Some(table) = &self.table {
+            notes.push(format!("columns by {}", table.map));
+            notes.extend(table.notes.iter().cloned());
+        } else {
+            notes.push(
+                "a job that was requeued is a job for each of its runs; the runtime is without suspension"
+                    .into(),
+            );
+        }
         notes.extend([submission.into(), ids.into()]);
         notes.extend(
             self.options

@@ -5,6 +5,8 @@ use std::fmt;
 use miserly_workload::swf::ReadError;
 use miserly_workload::{Trace, TraceError};
 
+use crate::table::{FilesError, MapError};
+
 /// An error that prevents an import.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -109,6 +111,53 @@ pub enum ImportError {
         /// Cause.
         error: FieldError,
     },
+    /// The input is a table, and nothing says what its columns mean.
+    #[error(
+        "{name}: {what}; say what its columns mean with --preset NAME or --columns FILE.toml; \
+         `miserly workload columns {name}` proposes a file, `miserly workload columns --presets` lists the presets{fits}"
+    )]
+    NoMap {
+        /// Name of the input.
+        name: String,
+        /// What it is.
+        what: String,
+        /// The preset that has its columns, as an end of the sentence.
+        fits: String,
+    },
+    /// A column map is invalid, or does not fit the table.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// The files of a table are not there.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// This build does not read Parquet.
+    #[error(
+        "{name}: Parquet, which this build does not read; build it with `cargo build --release --features parquet`, or \
+         convert the file to CSV"
+    )]
+    NoParquet {
+        /// Name of the input.
+        name: String,
+    },
+    /// A Parquet file is damaged, or has what is not supported.
+    #[cfg(feature = "parquet")]
+    #[error("{name}: {error}")]
+    Parquet {
+        /// Name of the input.
+        name: String,
+        /// Cause.
+        error: ::parquet::errors::ParquetError,
+    },
+    /// A row of a table is invalid.
+    #[error("{name}, row {row}: {error}; --lenient skips and counts such rows")]
+    Row {
+        /// Name of the input.
+        name: String,
+        /// Row number, from 1.
+        row: u64,
+        /// Cause.
+        error: FieldError,
+    },
     /// No job can be written.
     #[error("{name}: {}", nothing(*read, wanted))]
     Empty {
@@ -165,6 +214,14 @@ impl FieldError {
     /// Returns the error at a line of an input.
     pub(crate) fn at(self, name: &str, line: u64) -> ImportError {
         ImportError::Line { name: name.to_owned(), line, error: self }
+    }
+
+    /// Returns the error at a line or a row.
+    pub(crate) fn at_place(self, name: &str, unit: &str, number: u64) -> ImportError {
+        match unit {
+            "line" => self.at(name, number),
+            _ => ImportError::Row { name: name.to_owned(), row: number, error: self },
+        }
     }
 }
 

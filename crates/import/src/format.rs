@@ -1,10 +1,12 @@
-//! Recognition of the formatat of a log by its first lines.
+//! Recognition of the format of a log by its first lines.
 
 use miserly_core::described_enum;
 use miserly_workload::Trace;
+use serde::de::IgnoredAny;
 
 use crate::error::ImportError;
 use crate::formats::{is_accounting, is_grid_engine, is_lsf, is_pbs};
+use crate::table::{PARQUET, is_preset_header, is_table_header};
 
 /// The number of bytes at the start of a log that decide its format.
 const START: u64 = 1 << 16;
@@ -35,6 +37,8 @@ described_enum! {
             "Grid Engine accounting",
         Batsim "batsim" Imported
             "Batsim workload",
+        Table "table" Imported
+            "job table",
     }
 }
 
@@ -45,6 +49,9 @@ impl Format {
     /// The log cannot be opened, or its first lines have no known format. An error further on is left to the reader.
     pub fn of(trace: &Trace) -> Result<Format, ImportError> {
         let start = trace.start(START)?;
+        if start.starts_with(PARQUET) {
+            return Ok(Format::Table);
+        }
         let start = String::from_utf8_lossy(&start);
         Format::of_start(&start).ok_or_else(|| {
             let first = start.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -57,6 +64,9 @@ impl Format {
         let text = start.trim_start_matches('\u{feff}').trim_start();
         if text.starts_with('{') {
             return Format::of_json(text);
+        }
+        if text.starts_with("[{") || text.starts_with('[') && text[1..].trim_start().starts_with('{') {
+            return Some(Format::Table);
         }
         let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
         let Some(line) = text.lines().map(str::trim).find(is_content) else { return Some(Format::Swf) };
@@ -71,7 +81,8 @@ impl Format {
             line if is_pbs(line) => Some(Format::Pbs),
             line if is_lsf(line) => Some(Format::Lsf),
             line if is_grid_engine(line) => Some(Format::GridEngine),
-            line => is_accounting(line).then_some(Format::Slurm),
+            line if is_accounting(line) && !is_preset_header(line) => Some(Format::Slurm),
+            line => is_table_header(line).then_some(Format::Table),
         }
     }
 
@@ -82,6 +93,7 @@ impl Format {
             Format::Pbs => "a cluster under PBS",
             Format::Lsf => "a cluster under LSF",
             Format::GridEngine => "a cluster under Grid Engine",
+            Format::Table => "unknown; a table of jobs",
             Format::Batsim | Format::Swf => "none; a workload of Batsim",
         }
     }
@@ -91,7 +103,13 @@ impl Format {
         let has = |name: &str| start.contains(&format!("\"{name}\""));
         let is_batsim = has("subtime") || has("profiles") || has("nb_res");
         let is_slurm = has("job_id") && has("association") || has("jobs") && (has("meta") || has("metadata"));
-        is_batsim.then_some(Format::Batsim).or(is_slurm.then_some(Format::SlurmJson))
+        // The first of several objects, one behind the other.
+        let mut objects = serde_json::Deserializer::from_str(start).into_iter::<IgnoredAny>();
+        let mut is_table = || objects.next().is_some_and(|object| object.is_ok()) && objects.next().is_some();
+        is_batsim
+            .then_some(Format::Batsim)
+            .or(is_slurm.then_some(Format::SlurmJson))
+            .or_else(|| is_table().then_some(Format::Table))
     }
 }
 
@@ -125,6 +143,14 @@ mod tests {
             "# Version: 8.1.9\nall.q:n1:g:u:j:7:sge:0:1:2:3:0:0:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:p:d:NONE:1:0:0:0:0:NONE:0:NONE:0:0:0",
             Some(Format::GridEngine),
         );
+        check("id,begin,finish,cores\n1,2,3,4", Some(Format::Table));
+        check(
+            "job_id,user,account,partition,qos,wallclock_req,nodes_req,processors_req,gpus_req,mem_req,submit_time,start_time,end_time,run_time,state,name,work_dir,submit_line",
+            Some(Format::Table),
+        );
+        check("[\n {\"id\": 1}]", Some(Format::Table));
+        check("{\"id\": 1}\n{\"id\": 2}", Some(Format::Table));
+        check("a page, of text, with, commas", None);
         check("a page of text", None);
         check("<html>", None);
     }

@@ -64,12 +64,17 @@ impl NumberMaps {
         }
     }
 
+    /// Returns a number for a job with a name that is none.
+    pub(crate) fn named_job(&mut self, name: Option<&str>) -> i64 {
+        self.parts.number(name)
+    }
+
     /// Sets the fields for user, group, queue and partition.
-    fn set_names(&mut self, row: &Row<'_>, record: &mut Record) {
-        record.set(Field::User, self.users.number(row.value(Column::User)));
-        record.set(Field::Group, self.groups.number(row.value(Column::Group)));
-        record.set(Field::Queue, self.queues.number(row.value(Column::Partition)));
-        let qos = row.value(Column::Qos).map(|qos| format!("QOS {qos}"));
+    pub(crate) fn set_names(&mut self, [user, group, queue, qos]: [Option<&str>; 4], record: &mut Record) {
+        record.set(Field::User, self.users.number(user));
+        record.set(Field::Group, self.groups.number(group));
+        record.set(Field::Queue, self.queues.number(queue));
+        let qos = qos.map(|qos| format!("QOS {qos}"));
         record.set(Field::Partition, self.qos.number(qos.as_deref()));
     }
 }
@@ -100,19 +105,10 @@ pub(crate) fn jobs_of_row(
     };
     let sizes = JobSizes::parse(row, options)?;
     let estimate = estimate(row)?;
-    let mut record = Record::unknown();
-    let mut set = |field, value: Option<i64>| record.set(field, value.unwrap_or(-1));
-    set(Field::Submit, Some(times.submit));
-    set(Field::Wait, times.wait);
-    set(Field::Runtime, times.runtime);
-    set(Field::Allocated, sizes.allocated);
-    set(Field::CpuTime, cpu_time(row, &sizes)?);
-    set(Field::UsedMemory, sizes.used_memory);
-    set(Field::RequestedProcs, sizes.requested.or(sizes.allocated));
-    set(Field::Estimate, estimate);
-    set(Field::RequestedMemory, sizes.memory);
-    set(Field::Status, status(final_state));
-    numbers.set_names(row, &mut record);
+    let cpu_time = row.parsed(Column::TotalCpu, "span of time", span)?;
+    let mut record = record(&times, &sizes, estimate, cpu_time, status(final_state));
+    let names = [Column::User, Column::Group, Column::Partition, Column::Qos].map(|column| row.value(column));
+    numbers.set_names(names, &mut record);
     set_extras(row, &sizes, &mut record)?;
     let mut remarks = times.remarks;
     let without_limit = estimate.is_none() && row.has(Column::TimeLimit);
@@ -144,6 +140,31 @@ fn set_extras(row: &Row<'_>, sizes: &JobSizes, record: &mut Record) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Returns the record of a job without its number and names. `cpu_time` is the total of all processors, in milliseconds.
+pub(crate) fn record(
+    times: &Times,
+    sizes: &JobSizes,
+    estimate: Option<i64>,
+    cpu_time: Option<i64>,
+    status: Option<i64>,
+) -> Record {
+    let mut record = Record::unknown();
+    let mut set = |field, value: Option<i64>| record.set(field, value.unwrap_or(-1));
+    set(Field::Submit, Some(times.submit));
+    set(Field::Wait, times.wait);
+    set(Field::Runtime, times.runtime);
+    set(Field::Allocated, sizes.allocated);
+    if let Some((millis, procs)) = cpu_time.zip(sizes.allocated) {
+        set(Field::CpuTime, Some(whole(millis / procs)));
+    }
+    set(Field::UsedMemory, sizes.used_memory);
+    set(Field::RequestedProcs, sizes.requested.or(sizes.allocated));
+    set(Field::Estimate, estimate);
+    set(Field::RequestedMemory, sizes.memory);
+    set(Field::Status, status);
+    record
 }
 
 /// Returns the jobs of a row with their numbers.
@@ -213,7 +234,7 @@ fn left_out(row: &Row<'_>, final_state: Option<FinalState>, never_ran: bool) -> 
 }
 
 /// Returns the remarks whose conditions hold.
-fn remarks_if<const N: usize>(conditions: [(bool, Remark); N]) -> impl Iterator<Item = Remark> {
+pub(crate) fn remarks_if<const N: usize>(conditions: [(bool, Remark); N]) -> impl Iterator<Item = Remark> {
     conditions.into_iter().filter_map(|(holds, remark)| holds.then_some(remark))
 }
 
@@ -232,14 +253,29 @@ fn estimate(row: &Row<'_>) -> Result<Option<i64>, FieldError> {
     })
 }
 
+/// The times of a job as its accounting has them: instants in seconds of the Unix epoch, spans in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecordedTimes {
+    pub(crate) submitted: i64,
+    pub(crate) eligible: Option<i64>,
+    pub(crate) start: Option<i64>,
+    pub(crate) end: Option<i64>,
+    pub(crate) elapsed: Option<i64>,
+    pub(crate) suspended: i64,
+    /// Whether the accounting has starts at all.
+    pub(crate) has_starts: bool,
+    /// Whether it says that the job had no processors.
+    pub(crate) had_none: bool,
+}
+
 /// Submission, wait and runtime in seconds.
-struct Times {
-    submit: i64,
-    wait: Option<i64>,
-    runtime: Option<i64>,
+pub(crate) struct Times {
+    pub(crate) submit: i64,
+    pub(crate) wait: Option<i64>,
+    pub(crate) runtime: Option<i64>,
     /// The latest of the times, in seconds of the Unix epoch.
-    latest: i64,
-    remarks: Vec<Remark>,
+    pub(crate) latest: i64,
+    pub(crate) remarks: Vec<Remark>,
 }
 
 impl Times {
@@ -253,8 +289,28 @@ impl Times {
             return Ok(None);
         };
         let has = |form| instants.into_iter().flatten().any(|instant| instant.form == form);
-        let elapsed = row.parsed(Column::Elapsed, "span of time", span)?.map(whole);
-        let suspended = row.parsed(Column::Suspended, "span of time", span)?.map_or(0, whole);
+        let recorded = RecordedTimes {
+            submitted,
+            eligible,
+            start,
+            end,
+            elapsed: row.parsed(Column::Elapsed, "span of time", span)?.map(whole),
+            suspended: row.parsed(Column::Suspended, "span of time", span)?.map_or(0, whole),
+            has_starts: row.has(Column::Start),
+            had_none: row.text(Column::Allocated) == "0",
+        };
+        let mut times = Times::new(&recorded, submit_at);
+        times.remarks.extend(remarks_if([
+            (has(TimeForm::Local) && time_zone.is_none(), Remark::LocalTime),
+            (has(TimeForm::RepeatedLocal), Remark::RepeatedHour),
+        ]));
+        Ok(Some(times))
+    }
+
+    /// Returns submission, wait and runtime, with remarks on what contradicts.
+    pub(crate) fn new(recorded: &RecordedTimes, submit_at: SubmitAt) -> Times {
+        let &RecordedTimes { submitted, eligible, start, end, elapsed, suspended, has_starts, had_none } =
+            recorded;
         let submit = match submit_at {
             SubmitAt::Submit => submitted,
             SubmitAt::Eligible => eligible.unwrap_or(submitted).max(submitted),
@@ -262,17 +318,12 @@ impl Times {
         // Slurm itself subtracts the suspended time from the elapsed time.
         let runtime = elapsed.or_else(|| Some((end? - start? - suspended).max(0)));
         // Before 20.11, the start of a job that never ran was set to its end.
-        let ran = if row.has(Column::Start) {
-            start.is_some() && (runtime != Some(0) || row.text(Column::Allocated) != "0")
-        } else {
-            runtime.is_some()
-        };
+        let ran =
+            if has_starts { start.is_some() && (runtime != Some(0) || !had_none) } else { runtime.is_some() };
         let begun = if ran { start } else { end };
         let wait = begun.map(|begun| begun - submit);
         let is_ineligible = |(eligible, start): (i64, i64)| (submit..eligible).contains(&start);
         let remarks = remarks_if([
-            (has(TimeForm::Local) && time_zone.is_none(), Remark::LocalTime),
-            (has(TimeForm::RepeatedLocal), Remark::RepeatedHour),
             (!ran, Remark::NeverStarted),
             (ran && suspended > 0, Remark::Suspended),
             (eligible.is_some_and(|eligible| eligible > submitted), Remark::Delayed),
@@ -284,7 +335,7 @@ impl Times {
         .collect();
         let wait = wait.filter(|&wait| wait >= 0);
         let latest = [Some(submitted), start, end].into_iter().flatten().max().unwrap_or(0);
-        Ok(Some(Times { submit, wait, runtime: runtime.filter(|_| ran), latest, remarks }))
+        Times { submit, wait, runtime: runtime.filter(|_| ran), latest, remarks }
     }
 }
 
@@ -293,17 +344,18 @@ fn seconds(instant: Instant) -> i64 {
 }
 
 /// Converts milliseconds to seconds, rounded half up.
-fn whole(millis: i64) -> i64 {
+pub(crate) fn whole(millis: i64) -> i64 {
     (millis + 500) / 1000
 }
 
 /// Processors, nodes, and memory in kB per processor.
-struct JobSizes {
-    allocated: Option<i64>,
-    requested: Option<i64>,
-    nodes: Option<i64>,
-    memory: Option<i64>,
-    used_memory: Option<i64>,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JobSizes {
+    pub(crate) allocated: Option<i64>,
+    pub(crate) requested: Option<i64>,
+    pub(crate) nodes: Option<i64>,
+    pub(crate) memory: Option<i64>,
+    pub(crate) used_memory: Option<i64>,
 }
 
 impl JobSizes {
@@ -349,7 +401,7 @@ impl JobSizes {
 }
 
 /// Returns the memory of each processor.
-fn each(memory: RequestedMemory, procs: Option<i64>, nodes: Option<i64>) -> Option<i64> {
+pub(crate) fn each(memory: RequestedMemory, procs: Option<i64>, nodes: Option<i64>) -> Option<i64> {
     match memory.per {
         MemoryUnit::Processor => Some(memory.kilobytes),
         MemoryUnit::Job => share(memory.kilobytes, procs?),
@@ -361,10 +413,4 @@ fn each(memory: RequestedMemory, procs: Option<i64>, nodes: Option<i64>) -> Opti
 fn share(kilobytes: i64, procs: i64) -> Option<i64> {
     let each = kilobytes.checked_add(procs - 1)? / procs;
     (each <= MOST_MEMORY).then_some(each)
-}
-
-/// Returns the processor time per processor in whole seconds, rounded half up.
-fn cpu_time(row: &Row<'_>, sizes: &JobSizes) -> Result<Option<i64>, FieldError> {
-    let total = row.parsed(Column::TotalCpu, "span of time", span)?;
-    Ok(total.zip(sizes.allocated).map(|(millis, procs)| whole(millis / procs)))
 }

@@ -43,6 +43,8 @@ mod number_map;
 
 mod remark;
 
+mod table;
+
 mod error;
 
 #[cfg(test)]
@@ -53,6 +55,10 @@ pub use jiff::tz::TimeZone;
 pub use error::{FieldError, ImportError};
 pub use format::{Conversion, Format};
 pub use formats::{batsim, columns, command, converted, import, slurm};
-pub use log::{ImportedLog, Report};
+pub use log::{ImportedLog, Report, RuleCount};
 pub use options::{ImportOptions, SubmitAt};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
+pub use table::{
+    ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, Proposal, SameJob, TableField,
+    TableFormat, Unit, find_preset, is_pattern, propose, table_files,
+};

@@ -6,7 +6,7 @@ use miserly_core::Procs;
 use miserly_workload::swf::{Extra, ExtraColumns, Field, Record, SwfWriter};
 
 use crate::number_map::NumberMap;
-use crate::remark::Remarks;
+use crate::remark::{RemarkCount, Remarks};
 
 /// A log in the Standard Workload Format, converted from another format.
 #[derive(Debug)]
@@ -39,6 +39,19 @@ pub struct Report {
     pub unused: Vec<String>,
     /// Remarks on excluded and changed jobs.
     pub remarks: Remarks,
+    /// The rules of the column map that left rows out: the parts of [`Remark::Dropped`](crate::Remark::Dropped).
+    pub rules: Vec<RuleCount>,
+    /// What a user of the log must know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A rule of a column map, and the rows that it left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleCount {
+    /// The rule as written.
+    pub text: String,
+    /// Number of rows, with examples.
+    pub tally: RemarkCount,
 }
 
 impl ImportedLog {

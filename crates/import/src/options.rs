@@ -1,7 +1,11 @@
 //! Options of a conversion.
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 use miserly_core::Procs;
+
+use crate::table::ColumnMap;
 
 /// The time that counts as a job's submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,4 +36,6 @@ pub struct ImportOptions {
     pub keep_ids: bool,
     /// Whether invalid lines are skipped and counted.
     pub lenient: bool,
+    /// The meaning of the columns, if the log is a table.
+    pub columns: Option<Arc<ColumnMap>>,
 }

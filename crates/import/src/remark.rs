@@ -32,6 +32,12 @@ described_enum! {
             "pending, running or suspended when the accounting was read",
         Runaway "runaway" LeftOut
             "recorded as running without an end, more than a day past its limit (without one: after 30 days)",
+        Dropped "dropped" LeftOut
+            "by a rule of the column map",
+        EarlierRun "earlier_run" LeftOut
+            "an earlier run of a job whose last run counts",
+        PartOfJob "part_of_job" LeftOut
+            "a part of a job: its size is added to that of the first",
         Elsewhere "elsewhere" LeftOut
             "revoked: another cluster of the federation ran it",
         NoSubmitTime "no_submit_time" LeftOut
@@ -76,8 +82,12 @@ described_enum! {
             "a local time in an hour that the clock shows twice; the first is used; run sacct with SLURM_TIME_FORMAT=%s",
         Rounded "rounded" Changed
             "a time with a fraction of a second, rounded half up; the format has whole seconds",
+        PartOfProcessor "part_of_processor" Changed
+            "a number of processors with a fraction, rounded up",
         Renumbered "renumbered" Changed
             "ids that are not distinct numbers: numbered from 1 in the order of submission; the header has the ids",
+        NumberedAgain "numbered_again" Changed
+            "the ids are texts or occur again: jobs are numbered from 1 in the order of submission",
     }
 }
 
@@ -88,6 +98,16 @@ pub struct RemarkCount {
     pub count: u64,
     /// First jobs, each as `line 7` with details.
     pub examples: Vec<String>,
+}
+
+impl RemarkCount {
+    /// Adds some jobs at one place.
+    pub(crate) fn add(&mut self, jobs: u64, example: impl FnOnce() -> String) {
+        self.count += jobs;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(example());
+        }
+    }
 }
 
 /// Remarks by kind.
@@ -102,11 +122,7 @@ impl Remarks {
 
     /// Adds some jobs at one place.
     pub(crate) fn add_all(&mut self, remark: Remark, jobs: u64, example: impl FnOnce() -> String) {
-        let tally = self.0.entry(remark).or_default();
-        tally.count += jobs;
-        if tally.examples.len() < EXAMPLES {
-            tally.examples.push(example());
-        }
+        self.0.entry(remark).or_default().add(jobs, example);
     }
 
     /// Returns the number of jobs with a remark.

@@ -33,5 +33,5 @@ pub use run::{
 };
 pub use workload::{
     check_json, check_text, describe_json, describe_text, import_json, import_summary, import_text,
-    slice_json, slice_text,
+    preview_json, preview_text, slice_json, slice_text,
 };

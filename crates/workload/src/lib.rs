@@ -65,5 +65,5 @@ pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, Procs
 pub use put_back::{PutBackError, Removed, put_back};
 pub use resample::{ResampleError, Resampling, resample};
 pub use shake::{MOST_SHAKE, shaken};
-pub use trace::{Survey, Trace, TraceError};
+pub use trace::{Stored, Survey, Trace, TraceError};
 pub use whole::WholeLog;

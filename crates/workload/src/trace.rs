@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::compression::{Compression, is_gzipped, is_tar, unsupported_compression};
+use crate::compression::{Compression, ZstdReader, is_gzipped, is_tar, is_zstd, unsupported_compression};
 use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// Size of a read in bytes.
@@ -31,7 +31,7 @@ pub enum TraceError {
     },
     /// The file has an unsupported compression.
     #[error(
-        "{name}: compressed with {}; only gzip is supported; unpack the log with {} first",
+        "{name}: compressed with {}; only gzip and zstd are supported; unpack the log with {} first",
         compression.name,
         compression.command
     )]
@@ -91,8 +91,19 @@ pub struct Trace {
     is_converted: bool,
 }
 
+/// The stored bytes of a log, as a file or in memory.
+#[derive(Debug)]
+pub enum Stored {
+    /// A file.
+    File(File),
+    /// The bytes.
+    Bytes(Vec<u8>),
+}
+
 enum Source {
     File(PathBuf),
+    /// Several files, one behind the other.
+    Files(Vec<PathBuf>),
     /// The content of a pipe, copied to an unnamed file so that it can be read again. The file
     /// disappears with the process.
     Spooled(File),
@@ -131,6 +142,39 @@ impl Trace {
             spool(file).map_err(failed)?
         };
         Ok(Trace::new(name, source))
+    }
+
+    /// Opens several files as one log with this name, in their order.
+    pub fn of_files(name: impl Into<String>, files: Vec<PathBuf>) -> Trace {
+        Trace::new(name.into(), Source::Files(files))
+    }
+
+    /// Returns the files of a log that has several, each as a log; none of any other log.
+    ///
+    /// # Errors
+    /// A file cannot be opened.
+    pub fn parts(&self) -> Result<Vec<Trace>, TraceError> {
+        match &self.source {
+            Source::Files(files) => files.iter().map(|file| Trace::open(file)).collect(),
+            Source::File(_) | Source::Spooled(_) | Source::Memory(_) => Ok(vec![]),
+        }
+    }
+
+    /// Returns the stored bytes, for a format that is read by places.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn stored(&self) -> Result<Stored, TraceError> {
+        let bytes = || {
+            let mut bytes = Vec::new();
+            self.raw()?.read_to_end(&mut bytes)?;
+            Ok(Stored::Bytes(bytes))
+        };
+        match &self.source {
+            Source::File(path) => File::open(path).map(Stored::File),
+            Source::Files(_) | Source::Spooled(_) | Source::Memory(_) => bytes(),
+        }
+        .map_err(|error| self.failed(error))
     }
 
     /// Copies standard input to a temporary file.
@@ -212,7 +256,8 @@ impl Trace {
 
     fn is_packed(&self) -> Result<bool, TraceError> {
         let mut raw = self.raw().map_err(|error| self.failed(error))?;
-        Ok(is_gzipped(raw.fill_buf().map_err(|error| self.failed(error))?))
+        let start = raw.fill_buf().map_err(|error| self.failed(error))?;
+        Ok(is_gzipped(start) || is_zstd(start))
     }
 
     /// Returns the name for messages: the path as given.
@@ -223,7 +268,7 @@ impl Trace {
     /// Returns the file name without folder and extensions: `KTH-SP2-1996-2`.
     pub fn stem(&self) -> &str {
         let file = Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or(&self.name);
-        let plain = file.strip_suffix(".gz").unwrap_or(file);
+        let plain = file.strip_suffix(".gz").or_else(|| file.strip_suffix(".zst")).unwrap_or(file);
         plain.strip_suffix(".swf").unwrap_or(plain)
     }
 
@@ -253,6 +298,8 @@ impl Trace {
         }
         Ok(if is_gzipped(start) {
             Box::new(BufReader::with_capacity(CHUNK, MultiGzDecoder::new(raw)))
+        } else if is_zstd(start) {
+            Box::new(BufReader::with_capacity(CHUNK, ZstdReader::new(raw)))
         } else {
             raw
         })
@@ -309,6 +356,13 @@ impl Trace {
     fn raw(&self) -> io::Result<Box<dyn BufRead + Send + '_>> {
         Ok(match &self.source {
             Source::File(path) => Box::new(BufReader::with_capacity(CHUNK, File::open(path)?)),
+            Source::Files(files) => {
+                let mut all: Box<dyn Read + Send> = Box::new(io::empty());
+                for file in files {
+                    all = Box::new(all.chain(File::open(file)?));
+                }
+                Box::new(BufReader::with_capacity(CHUNK, all))
+            }
             Source::Spooled(file) => Box::new(BufReader::with_capacity(CHUNK, FromStart { file, offset: 0 })),
             Source::Memory(text) => Box::new(&text[..]),
         })

@@ -56,6 +56,8 @@ pub fn batsim(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, Imp
         busiest: None,
         unused: unused(&workload),
         remarks,
+        rules: vec![],
+        notes: vec![],
     };
     let comments = LogHeader { jobs: names, ..head(&report) }.comments(records.len());
     Ok(ImportedLog { comments, records, report })

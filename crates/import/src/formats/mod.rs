@@ -25,6 +25,7 @@ use crate::error::ImportError;
 use crate::format::Format;
 use crate::log::{ImportedLog, Report};
 use crate::options::ImportOptions;
+use crate::table::{TableFormat, no_map, tables};
 
 /// Converts a log of this format.
 ///
@@ -39,6 +40,11 @@ pub fn import(trace: &Trace, format: Format, options: &ImportOptions) -> Result<
         Format::Lsf => positions::lsf(trace, options),
         Format::GridEngine => positions::grid_engine(trace, options),
         Format::Batsim => batsim(trace, options),
+        Format::Table => match &options.columns {
+            None => Err(no_map(trace)?),
+            Some(map) if map.form.format == Some(TableFormat::Pbs) => pbs::pbs(trace, options),
+            Some(map) => tables(trace, map, options),
+        },
     }
 }
 
@@ -47,7 +53,7 @@ pub fn import(trace: &Trace, format: Format, options: &ImportOptions) -> Result<
 /// # Errors
 /// As [`import`], and if the format of the log is unknown.
 pub fn converted(trace: Trace, options: &ImportOptions) -> Result<(Trace, Option<Report>), ImportError> {
-    let format = Format::of(&trace)?;
+    let format = if options.columns.is_some() { Format::Table } else { Format::of(&trace)? };
     if format == Format::Swf {
         return Ok((trace, None));
     }

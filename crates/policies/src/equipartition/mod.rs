@@ -234,6 +234,10 @@ impl Policy for Equipartition {
         self.hosts.iter().filter(|host| host.jobs.iter().any(waits)).map(|host| host.id).collect()
     }
 
+    fn gives_quanta(&self) -> bool {
+        true
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         let hosts = (0..).map(HostId).zip(ledger.machine().hosts());
         self.hosts = hosts.map(|(id, host)| Host::new(id, host.capacity.cpus_count())).collect();

@@ -1,7 +1,10 @@
 //! The report of an import as text and as JSON.
 
+use std::borrow::Cow;
+
 use miserly_core::Procs;
-use miserly_import::{Remark, RemarkCount, RemarkEffect, Report};
+use miserly_import::{Remark, RemarkCount, RemarkEffect, Report, RuleCount};
+use miserly_workload::swf::{Extra, Field, Record};
 use serde_json::{Value, json};
 
 use super::text::{INDENT, counted, with_commas, wrapped};
@@ -20,14 +23,18 @@ use super::text::{INDENT, counted, with_commas, wrapped};
 /// ```
 pub fn import_text(report: &Report) -> String {
     let parts = RemarkEffect::ALL.map(|effect| part(report, effect));
-    head(report) + &parts.concat() + &unused(report)
+    head(report)
+        + &parts.concat()
+        + &titled("Rows that a rule left out", &rules(report))
+        + &titled("Notes", &notes(report))
+        + &unused(report)
 }
 
 /// Formats the counts of an import without examples, for commands that read a log of another form.
 pub fn import_summary(report: &Report) -> String {
     let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
     let remarks = remarks.map(|(remark, tally)| counted(remark.name(), tally.count, remark.about()));
-    first_lines(report) + &remarks.collect::<String>()
+    first_lines(report) + &remarks.collect::<String>() + &rules(report) + &notes(report)
 }
 
 /// Returns the report of an import as JSON.
@@ -43,7 +50,63 @@ pub fn import_json(report: &Report) -> Value {
         "busiest": report.busiest,
         "unused": report.unused,
         "remarks": remarks,
+        "rules": report.rules.iter().map(rule_json).collect::<Vec<_>>(),
+        "notes": report.notes,
     })
+}
+
+fn rule_json(rule: &RuleCount) -> Value {
+    json!({"rule": rule.text, "count": rule.tally.count, "examples": rule.tally.examples})
+}
+
+/// The fields of a preview, and then the extra ones.
+const PREVIEW: [Field; 10] = [
+    Field::Job,
+    Field::Submit,
+    Field::Wait,
+    Field::Runtime,
+    Field::Allocated,
+    Field::Estimate,
+    Field::RequestedMemory,
+    Field::Status,
+    Field::User,
+    Field::Queue,
+];
+
+/// Formats jobs as a table, with the fields that a user checks.
+pub fn preview_text(jobs: &[Record]) -> String {
+    let extras = extras_of(jobs);
+    let head = PREVIEW.iter().map(|field| field.name().to_owned());
+    let head: Vec<String> = head.chain(extras.iter().map(|extra| extra.name().to_owned())).collect();
+    let cells = |job: &Record| -> Vec<String> {
+        let fields = PREVIEW.iter().map(|field| job.get(*field).to_string());
+        let extras = extras.iter().map(|extra| job.extras().text(*extra).map_or("-".into(), Cow::into_owned));
+        fields.chain(extras).collect()
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(jobs.iter().map(cells)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+        cells.collect::<Vec<_>>().join("  ") + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Returns jobs as JSON, with the fields that a user checks.
+pub fn preview_json(jobs: &[Record]) -> Value {
+    let extras = extras_of(jobs);
+    let job = |job: &Record| {
+        let fields = PREVIEW.iter().map(|field| (field.name().to_owned(), json!(job.get(*field))));
+        let extras = extras.iter().map(|extra| (extra.name().to_owned(), json!(job.extras().text(*extra))));
+        Value::Object(fields.chain(extras).collect())
+    };
+    jobs.iter().map(job).collect()
+}
+
+/// Returns the extra fields that a job has.
+fn extras_of(jobs: &[Record]) -> Vec<Extra> {
+    Extra::ALL.into_iter().filter(|extra| jobs.iter().any(|job| job.extras().has(*extra))).collect()
 }
 
 fn remark_json(remark: Remark, tally: &RemarkCount) -> Value {
@@ -90,6 +153,21 @@ fn one(remark: Remark, tally: &RemarkCount) -> String {
     let examples: Vec<_> = tally.examples.iter().cloned().chain(more).collect();
     counted(remark.name(), tally.count, remark.about())
         + &wrapped(&format!("{:INDENT$}", ""), &with_commas(&examples), INDENT)
+}
+
+/// Formats the rules of a column map, a line each.
+fn rules(report: &Report) -> String {
+    report.rules.iter().map(|rule| counted("rule", rule.tally.count, &rule.text)).collect()
+}
+
+fn notes(report: &Report) -> String {
+    let words = |note: &String| note.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    report.notes.iter().map(|note| wrapped("  note: ", &words(note), INDENT)).collect()
+}
+
+/// Returns a text below a title, unless it is empty.
+fn titled(title: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\n{title}\n{text}") }
 }
 
 fn unused(report: &Report) -> String {
