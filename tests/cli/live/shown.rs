@@ -175,6 +175,20 @@ fn a_job_that_is_parked_because_memory_is_short() {
 }
 
 #[test]
+fn a_job_that_was_written_out_and_one_that_was_not() {
+    let (start, end) = ("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z");
+    let show = |changes: &serde_json::Value| {
+        Daemon::new(&[("GET /v1/jobs/1", 200, job(1, changes))]).stdout("show 1 --long")
+    };
+    let phase = json!({"state": "suspended", "start": start, "end": end, "cpus": []});
+    let shown = show(&json!({"phase": phase, "written_out": true}));
+    let expect = "  memory     written out: it has no process and no memory, and continues by the restart of its queue\n";
+    assert!(shown.contains(expect), "{shown}");
+    let shown = show(&json!({"write_out_failed": "exit 5"}));
+    assert!(shown.contains("  checkpoint failed: exit 5; the job began anew\n"), "{shown}");
+}
+
+#[test]
 fn where_a_job_stands() {
     #[track_caller]
     fn check(phase: &serde_json::Value, expect: &str) {

@@ -99,8 +99,10 @@ pub(crate) struct Machine {
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
     later: Later,
-    /// The programs that have begun, with whether they are epilogs.
-    programs: RefCell<BTreeSet<(Attempt, bool)>>,
+    /// The programs that have begun, by name.
+    programs: RefCell<BTreeSet<(Attempt, &'static str)>>,
+    /// The attempts of jobs that were written out last, and the time for which they still had to compute.
+    saved: RefCell<BTreeMap<i64, (u32, i64)>>,
     seals: Seals,
 }
 
@@ -128,12 +130,10 @@ struct Place {
     was_refused: Cell<bool>,
     /// Whether its shim has been told that the machine shuts down.
     shuts_down: Cell<bool>,
-    /// The process that runs the prolog or the epilog.
+    /// The process that runs a program of the queue.
     runner: RefCell<Option<Runner>>,
     habit: Cell<Habit>,
     gpus: RefCell<Vec<u32>>,
-    /// The time limits of prolog and epilog.
-    program_limits: Cell<[Duration; 2]>,
     cpus: RefCell<Vec<u32>>,
     /// The instant since which it has them in its window.
     placed_at: Cell<i64>,
