@@ -61,7 +61,9 @@ pub(crate) use self::experiment::OnArgs;
 pub(crate) use self::experiment::{ExperimentArgs, ExperimentCommand, On, ReportArgs, RunExperimentArgs};
 #[cfg(feature = "daemon")]
 pub(crate) use self::export::{ExportArgs, ExportFormat};
-pub(crate) use self::import::{AccountingArgs, ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+pub(crate) use self::import::{
+    AccountingArgs, ConvertAnyArgs, ConvertArgs, ImportCommand, JobForm, SlurmArgs, WrittenArgs,
+};
 #[cfg(feature = "daemon")]
 pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,
@@ -89,7 +91,9 @@ pub(crate) use self::source::SourceArgs;
 pub(crate) use self::tables::ReportFileArgs;
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
-pub(crate) use self::workload::{CheckArgs, DescribeArgs, GenerateArgs, WorkloadArgs, WorkloadCommand};
+pub(crate) use self::workload::{
+    CheckArgs, DescribeArgs, GenerateArgs, ResampleArgs, SliceArgs, WorkloadArgs, WorkloadCommand,
+};
 
 impl Command {
     /// Returns whether it handles signals itself.

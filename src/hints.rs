@@ -69,7 +69,7 @@ fn without_hidden_commands(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Suggests `workload import` where the unknown command is `import`.
+/// Suggests `workload convert` where the unknown command is `import`.
 fn with_nested_commands(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
         let nested = paths_to(&Cli::command(), name);
@@ -153,8 +153,8 @@ fn of_submission(_: &str) -> Option<String> {
 /// Returns the commands below `command` that have this name, each as typed after the program.
 fn paths_to(command: &clap::Command, name: &str) -> Vec<String> {
     let below = |child: &clap::Command| {
-        if child.get_name() == name {
-            return vec![name.to_owned()];
+        if child.get_name() == name || child.get_visible_aliases().any(|alias| alias == name) {
+            return vec![child.get_name().to_owned()];
         }
         paths_to(child, name).iter().map(|path| format!("{} {path}", child.get_name())).collect()
     };

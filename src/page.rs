@@ -28,7 +28,7 @@ impl Shown {
     /// # Errors
     /// If the log cannot be read, which the suited grouping needs.
     pub(crate) fn new(setup: &RunSetup, by: &[Grouping]) -> Result<Shown, TraceError> {
-        let ranges = by.iter().find(|kind| !kind.is_by_number() && **kind != Grouping::RuntimeBin);
+        let ranges = by.iter().find(|kind| !kind.is_by_value() && **kind != Grouping::RuntimeBin);
         let heat = ranges.copied().map_or_else(|| setup.suited_grouping(), Ok)?;
         Ok(Shown { pays: by.first().copied().unwrap_or(heat), heat })
     }

@@ -52,7 +52,7 @@ impl RunArgs {
                 estimates: self.estimates.unwrap_or(estimates),
                 overrun: self.overrun,
                 procs_field: self.procs_field,
-                drop: self.drop.clone(),
+                drop: self.filter.dropped(),
                 lenient: self.lenient,
                 from: self.from,
                 to: self.to,

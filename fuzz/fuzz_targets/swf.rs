@@ -24,23 +24,24 @@ struct Written {
 
 /// Reads until the end, or an error that is final, and writes each line.
 fn read_and_write(trace: &Trace) -> Written {
-    let mut written = Written { lines: vec![], text: vec![], malformed: false };
-    let Ok(mut reader) = trace.reader() else { return written };
+    let (mut lines, mut writer, mut malformed) = (vec![], SwfWriter::new(vec![]), false);
+    let Ok(mut reader) = trace.reader() else { return Written { lines, text: vec![], malformed } };
     loop {
         match reader.next_line() {
-            Ok(None) => return written,
+            Ok(None) => break,
             Ok(Some(line)) => {
-                SwfWriter::new(&mut written.text).line(&line).unwrap();
-                written.lines.push(match line {
+                writer.line(&line).unwrap();
+                lines.push(match line {
                     LogLine::Comment(comment) => Kept::Comment(comment.to_owned()),
                     LogLine::Job(record) => Kept::Job(Box::new(record.clone())),
                     LogLine::Blank => Kept::Blank,
                 });
             }
-            Err(ReadError::Malformed { .. }) => written.malformed = true,
-            Err(ReadError::TooLong { .. } | ReadError::Io { .. }) => return written,
+            Err(ReadError::Malformed { .. }) => malformed = true,
+            Err(ReadError::TooLong { .. } | ReadError::Io { .. }) => break,
         }
     }
+    Written { lines, text: writer.into_inner(), malformed }
 }
 
 fn round_trip(trace: &Trace) -> bool {

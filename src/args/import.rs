@@ -1,4 +1,4 @@
-//! The arguments of `miserly workload import`.
+//! The arguments of `miserly workload convert`.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,9 @@ use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
 use miserly_import::{ImportOptions, SubmitAt};
 
-use super::read::ConversionArgs;
-use super::values::procs;
-
-#[derive(Debug, Args)]
-pub(crate) struct ImportArgs {
-    #[command(subcommand)]
-    pub(crate) command: ImportCommand,
-}
+use super::read::{ConversionArgs, ReadArgs};
+use super::run::FilterArgs;
+use super::values::{procs, words};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
@@ -28,6 +23,52 @@ pub(crate) enum ImportCommand {
     /// Imports a Batsim workload, in JSON
     Batsim(BatsimArgs),
 }
+
+/// The arguments of a conversion of any log, or of one of a given form.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct ConvertArgs {
+    #[command(subcommand)]
+    pub(crate) form: Option<ImportCommand>,
+    #[command(flatten)]
+    pub(crate) any: ConvertAnyArgs,
+}
+
+/// The arguments of a conversion of any log.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertAnyArgs {
+    /// The log or the accounting of a cluster, of any form that is recognised, plain or gzipped; - is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Skips and counts malformed lines instead of stopping at the first
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// The processors of the machine, for the header of another form [default: unknown]
+    #[arg(long, value_name = "N", value_parser = procs())]
+    pub(crate) procs: Option<Procs>,
+    /// The form of the output: swf or csv, a table with named columns [default: csv for a .csv, else swf]
+    #[arg(long, value_name = "FORM", value_parser = words(&FORMS))]
+    pub(crate) format: Option<JobForm>,
+    /// The output file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+/// A form of the jobs of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobForm {
+    Swf,
+    Csv,
+}
+
+const FORMS: [(&str, JobForm, &str); 2] = [
+    ("swf", JobForm::Swf, "The Standard Workload Format, with extra fields (docs/formats.md)"),
+    ("csv", JobForm::Csv, "A table with named columns, and times also in seconds of the Unix epoch"),
+];
 
 /// The output options of an import.
 #[derive(Clone, Debug, Args)]

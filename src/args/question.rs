@@ -77,7 +77,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 28] = [
+const SIMULATION_ONLY: [&str; 29] = [
     "trace",
     "policy",
     "samples",
@@ -89,6 +89,7 @@ const SIMULATION_ONLY: [&str; 28] = [
     "event_order",
     "procs_field",
     "drop",
+    "keep",
     "lenient",
     "from",
     "to",

@@ -30,11 +30,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = words(&SHARINGS), requires = "machine")]
     pub(crate) sharing: Option<Sharing>,
 
-    /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R or uniform:R:mean
+    /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R, uniform:R:mean or tsafrir
     ///
     /// trace: the estimates of the log, times F. exact: the actual runtimes, times R. uniform:R: drawn between the
     /// runtime T and 2RT, and exact at R = 1. uniform:R:mean: drawn between T and (2R-1)T. The default is trace, and
-    /// uniform:5 for the generated workload of compare.
+    /// uniform:5 for the generated workload of compare. tsafrir, tsafrir:MAX or tsafrir:MAX:PERCENT: the modal estimates
+    /// of users (Tsafrir et al. 2005), with the greatest one and the percentage of jobs that have it; without MAX, both
+    /// are those of the log.
     #[arg(long, value_name = "MODEL")]
     pub(crate) estimates: Option<Estimates>,
 
@@ -50,13 +52,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
     pub(crate) procs_field: ProcsField,
 
-    /// Leaves out the jobs that meet a condition on fields of the log, such as 'runtime<=0'; repeatable
-    ///
-    /// Fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
-    /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. The value
-    /// -1 means unknown.
-    #[arg(long, value_name = "FILTER")]
-    pub(crate) drop: Vec<FieldFilter>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 
     /// Skips and counts malformed lines instead of stopping at the first
     #[arg(long)]
@@ -121,6 +118,35 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+}
+
+/// The options that leave out jobs by fields of the log.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Leaves out the jobs that meet a condition on fields of the log, such as 'runtime<=0'; repeatable
+    ///
+    /// Fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
+    /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. Extra fields,
+    /// if the log has them: nodes, gpus, gpu_type, job_memory, name, account, features. The value -1 means an unknown
+    /// number, and - a missing text.
+    #[arg(long, value_name = "FILTER")]
+    drop: Vec<FieldFilter>,
+
+    /// Leaves out the jobs that do not meet a condition, such as 'partition=17'; repeatable
+    #[arg(long, value_name = "FILTER")]
+    keep: Vec<FieldFilter>,
+}
+
+impl FilterArgs {
+    /// Returns whether there is a condition.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.drop.is_empty() || !self.keep.is_empty()
+    }
+
+    /// Returns the conditions of the jobs that are left out.
+    pub(crate) fn dropped(&self) -> Vec<FieldFilter> {
+        self.drop.iter().cloned().chain(self.keep.iter().cloned().map(FieldFilter::opposite)).collect()
+    }
 }
 
 impl RunArgs {

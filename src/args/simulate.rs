@@ -5,10 +5,30 @@ use std::path::PathBuf;
 use clap::Args;
 use miserly_policies::PolicySpec;
 use miserly_sim::Grouping;
+use miserly_workload::Feedback;
 
 use super::run::RunArgs;
 use super::tables::{GroupingParser, ReportFileArgs, RunTableArgs};
-use super::values::{seconds, slide_name};
+use super::values::{seconds, slide_name, words};
+
+#[derive(Debug, Args)]
+pub(crate) struct FeedbackArgs {
+    /// Submits jobs some time after the simulated end of an earlier job of their user, instead of as logged
+    ///
+    /// The think time between stays that of the log. Other jobs come as logged. The log is held in memory. Runs have no
+    /// paired differences, because the jobs come in another order under each policy.
+    #[arg(long, value_name = "BY", value_parser = words(&FEEDBACKS), conflicts_with = "report")]
+    pub(crate) feedback: Option<Feedback>,
+}
+
+const FEEDBACKS: [(&str, Feedback, &str); 2] = [
+    ("fields", Feedback::Fields, "The preceding job and the think time of the log, fields 17 and 18"),
+    (
+        "sessions",
+        Feedback::Sessions,
+        "The user's job that ended last in the record, less than 20 minutes before",
+    ),
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
@@ -21,6 +41,9 @@ pub(crate) struct SimulateArgs {
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) feedback: FeedbackArgs,
 
     /// Adds measures for each group of jobs; repeatable. Ranges have upper bounds of your own, such as procs:1,8,64,
     /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md)
@@ -62,6 +85,9 @@ pub(crate) struct CompareArgs {
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    #[command(flatten)]
+    pub(crate) feedback: FeedbackArgs,
 
     #[command(flatten)]
     pub(crate) table: RunTableArgs,

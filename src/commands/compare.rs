@@ -314,6 +314,7 @@ fn plain(text: &str) -> String {
 /// Returns the setup of each log, for each value of the options, and the groupings that are shown.
 fn setups(args: &CompareArgs) -> anyhow::Result<Vec<(RunSetup, Shown)>> {
     let viewed = |log: RunSetup| -> anyhow::Result<(RunSetup, Shown)> {
+        let log = log.with_feedback(args.feedback.feedback);
         let log = log.with_checksum(args.json || args.report.is_requested())?;
         let shown = Shown::new(&log, &args.by)?;
         Ok((args.report.records(log, false, &args.by, Some(&shown)), shown))

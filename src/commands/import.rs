@@ -1,4 +1,4 @@
-//! `miserly workload import`: other job logs, converted to the Standard Workload Format.
+//! `miserly workload convert` with the name of a form: other job logs, converted to the Standard Workload Format.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,12 +7,12 @@ use anyhow::Context;
 use miserly_import::{Format, ImportedLog, batsim, command, import};
 use miserly_report::{AtomicFile, import_json, import_text};
 
-use crate::args::{AccountingArgs, ImportArgs, ImportCommand, SlurmArgs, WrittenArgs};
+use crate::args::{AccountingArgs, ImportCommand, SlurmArgs, WrittenArgs};
 use crate::output::{as_json, print, refuse_the_input_itself};
 use crate::read_log::{open, warn_of_size};
 
-pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<()> {
-    match &args.command {
+pub(super) fn run(form: &ImportCommand) -> anyhow::Result<()> {
+    match form {
         ImportCommand::Slurm(args) => import_slurm(args),
         ImportCommand::Pbs(args) => import_as(Format::Pbs, &args.input, &args.accounting),
         ImportCommand::Lsf(args) => import_as(Format::Lsf, &args.input, &args.accounting),

@@ -18,7 +18,11 @@ pub(crate) mod policies;
 
 pub(crate) mod workload;
 
+mod convert;
+
 mod import;
+
+mod slice;
 
 pub(crate) mod shell;
 

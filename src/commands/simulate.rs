@@ -27,6 +27,9 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     if let Some((path, _)) = format {
         refuse_the_input_itself(&args.trace, "--jobs", path)?;
     }
+    if args.feedback.feedback.is_some() && format.is_some_and(|(_, format)| format == Format::Swf) {
+        bail!("--feedback: a .swf has the jobs in the order of the log; write --jobs to a .csv");
+    }
     args.report.check()?;
     if let Some(option) = args.run.swept() {
         for (one, wanted) in [("--jobs", args.jobs.is_some()), ("--report", args.report.is_requested())] {
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
             Some(other) => prepare_another(&other.prepared, run, Estimates::default())?,
             None => prepare(&args.trace, run, Estimates::default())?,
         };
-        results.push(simulate(args, setup, format)?);
+        results.push(simulate(args, setup.with_feedback(args.feedback.feedback), format)?);
     }
     let warned = warn(results.iter().map(|result| &result.outcome));
     if args.json {
@@ -177,7 +180,7 @@ impl RunKind<'_> {
     ) -> anyhow::Result<MadeRun> {
         let of_output = || format!("--jobs {}", path.display());
         let (file, output) = AtomicFile::create(path).with_context(of_output)?;
-        let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
+        let mut jobs = InOrder::new(CsvJobs::new(output, setup)?);
         let made = self.run(setup, true, &mut [&mut jobs, watch])?;
         commit(file, jobs.into_inner().into_inner(), &made.outcome).with_context(of_output)?;
         Ok(made)

@@ -1,28 +1,36 @@
 //! `miserly workload`: the content and the anomalies of a log, and logs from a model or another
 //! format.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use miserly_core::Procs;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
 use miserly_workload::check::{Anomaly, Severity};
-use miserly_workload::generate::{GeneratedLog, Model, ModelOptions, find_model};
-use miserly_workload::{CheckReport, Trace, TraceError, check, describe};
+use miserly_workload::generate::{Model, ModelOptions, find_model};
+use miserly_workload::{CheckReport, Resampling, Trace, TraceError, check, describe, resample};
 use serde_json::Value;
 
-use crate::args::{CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, WorkloadArgs, WorkloadCommand};
-use crate::commands::import;
-use crate::output::{print, print_json};
+use crate::args::{
+    CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, ResampleArgs, WorkloadArgs, WorkloadCommand,
+};
+use crate::commands::{convert, slice};
+use crate::output::{print, print_json, refuse_the_input_itself};
 use crate::read_log::read_to_count;
 
 pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         WorkloadCommand::Describe(args) => describe_logs(args)?,
         WorkloadCommand::Check(args) => return check_logs(args),
-        WorkloadCommand::Generate(args) => generate_log(args)?,
-        WorkloadCommand::Import(args) => import::run(args)?,
+        WorkloadCommand::Generate(args) => {
+            let log = args.model()?.generate()?;
+            write_log(args.output.as_deref(), |output| log.write(output))?;
+        }
+        WorkloadCommand::Resample(args) => resample_log(args)?,
+        WorkloadCommand::Convert(args) => convert::run(args)?,
+        WorkloadCommand::Slice(args) => slice::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -39,7 +47,7 @@ fn describe_logs(args: &DescribeArgs) -> anyhow::Result<()> {
 fn check_logs(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let checked = |trace: &Trace| {
         if trace.is_converted() {
-            note!("{}: the lines are those of the converted log (miserly workload import)", trace.name());
+            note!("{}: the lines are those of the converted log (miserly workload convert)", trace.name());
         }
         check(trace, args.procs, args.procs_field)
     };
@@ -81,21 +89,32 @@ fn print_texts<T>(made: &[T], text: impl Fn(&T) -> String) -> anyhow::Result<()>
     print(&made.iter().map(text).collect::<Vec<_>>().join("\n"))
 }
 
-fn generate_log(args: &GenerateArgs) -> anyhow::Result<()> {
-    let log = args.model()?.generate()?;
-    match &args.output {
-        None => write_to_stdout(&log),
+fn resample_log(args: &ResampleArgs) -> anyhow::Result<()> {
+    if let Some(output) = &args.output {
+        refuse_the_input_itself(&args.trace, "--output", output)?;
+    }
+    let trace = read_to_count(&args.trace, &args.read, None)?;
+    let ResampleArgs { weeks, users, long_term, seed, .. } = *args;
+    let log = resample(&trace, &Resampling { weeks, users, lasting: long_term, seed })?;
+    write_log(args.output.as_deref(), |output| log.write(output))
+}
+
+/// Writes a log to a file, or else to standard output.
+fn write_log(
+    output: Option<&Path>,
+    write: impl Fn(&mut dyn io::Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    match output {
+        None => {
+            let mut text = Vec::new();
+            write(&mut text)?;
+            print(&String::from_utf8_lossy(&text))
+        }
         Some(path) => {
-            let written = AtomicFile::write(path, |output| log.write(output));
+            let written = AtomicFile::write(path, |output| write(output));
             written.with_context(|| format!("cannot write {}", path.display()))
         }
     }
-}
-
-fn write_to_stdout(log: &GeneratedLog) -> anyhow::Result<()> {
-    let mut text = Vec::new();
-    log.write(&mut text)?;
-    print(&String::from_utf8_lossy(&text))
 }
 
 impl GenerateArgs {

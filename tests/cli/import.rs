@@ -16,7 +16,7 @@ fn lab() -> Lab {
 #[test]
 fn accounting_can_be_checked_and_run() {
     let lab = lab();
-    let report = lab.stdout("workload import slurm november.sacct --procs 64 -o november.swf");
+    let report = lab.stdout("workload convert slurm november.sacct --procs 64 -o november.swf");
     assert!(report.starts_with("november.sacct: Slurm accounting\n6 jobs written of 6 read"), "{report}");
     let check = lab.document("workload check november.swf --json");
     assert_eq!((&check["read"], &check["left_out"]), (&6.into(), &1.into()));
@@ -30,7 +30,7 @@ fn accounting_can_be_checked_and_run() {
 #[test]
 fn a_workload_of_batsim_is_clean_and_runs() {
     let lab = lab();
-    lab.stdout("workload import batsim workload.json -o w.swf");
+    lab.stdout("workload convert batsim workload.json -o w.swf");
     assert!(lab.stdout("workload check w.swf").contains("; no anomalies\n"));
     assert_eq!(lab.document("simulate w.swf --policy easy --json")["jobs"]["simulated"], 3);
 }
@@ -40,9 +40,9 @@ fn gzipped_or_from_a_pipe_is_the_same() {
     let lab = lab();
     let text = fs::read(lab.path("november.sacct")).expect("a file");
     lab.write("november.sacct.gz", gzipped(&text));
-    lab.stdout("workload import slurm november.sacct -o plain.swf");
-    lab.stdout("workload import slurm november.sacct.gz -o packed.swf");
-    lab.fed("workload import slurm - -o piped.swf", &text);
+    lab.stdout("workload convert slurm november.sacct -o plain.swf");
+    lab.stdout("workload convert slurm november.sacct.gz -o packed.swf");
+    lab.fed("workload convert slurm - -o piped.swf", &text);
     let jobs =
         |name| lab.read(name).lines().filter(|line| !line.starts_with(';')).map(str::to_owned).collect();
     let plain: Vec<String> = jobs("plain.swf");
@@ -52,9 +52,9 @@ fn gzipped_or_from_a_pipe_is_the_same() {
 #[test]
 fn without_a_file_the_log_is_printed_and_the_report_stands_beside_it() {
     let lab = lab();
-    let run = lab.run("workload import slurm november.sacct --json");
+    let run = lab.run("workload convert slurm november.sacct --json");
     assert_eq!((run.code, parsed(&run.stderr)["written"].as_u64()), (Some(0), Some(6)));
-    lab.stdout("workload import slurm november.sacct -o november.swf");
+    lab.stdout("workload convert slurm november.sacct -o november.swf");
     assert_eq!(run.stdout, lab.read("november.swf"));
 }
 
@@ -64,19 +64,19 @@ fn accounting_that_is_cut_in_its_last_line_is_refused() {
     let text = lab.read("november.sacct");
     let lines = text.lines().count();
     lab.write("cut.sacct", &text[..text.len() - 3]);
-    let run = lab.run("workload import slurm cut.sacct -o cut.swf");
+    let run = lab.run("workload convert slurm cut.sacct -o cut.swf");
     let problem =
         format!("error: cut.sacct:{lines}: the last line has no line end, so the file may be cut in it;");
     assert!(run.code == Some(2) && run.stderr.starts_with(&problem), "{}", run.stderr);
     assert!(!lab.path("cut.swf").exists());
-    let report = lab.stdout("workload import slurm cut.sacct --lenient -o cut.swf");
+    let report = lab.stdout("workload convert slurm cut.sacct --lenient -o cut.swf");
     assert!(report.contains("5 jobs written of 6 read"), "{report}");
 }
 
 #[test]
 fn a_machine_that_is_too_small_for_its_accounting_is_warned_of() {
     let lab = lab();
-    let run = lab.run("workload import slurm november.sacct --procs 1 -o small.swf");
+    let run = lab.run("workload convert slurm november.sacct --procs 1 -o small.swf");
     assert_eq!(run.code, Some(0));
     let start = "warning: november.sacct: the machine has 1 processors, but up to ";
     assert!(run.stderr.starts_with(start) && run.stderr.ends_with("; check --procs\n"), "{}", run.stderr);
@@ -88,7 +88,7 @@ fn accounting_is_read_wherever_a_log_is() {
     let lab = lab();
     let text = fs::read(lab.path("november.sacct")).expect("a file");
     lab.write("november.gz", gzipped(&text));
-    lab.stdout("workload import slurm november.sacct --keep-ids --procs 64 -o november.swf");
+    lab.stdout("workload convert slurm november.sacct --keep-ids --procs 64 -o november.swf");
     let options = "-p easy --procs 64 --json";
     let of_log = without_timing(&lab.stdout(&format!("simulate november.swf {options}")));
     for name in ["november.sacct", "november.gz", "-"] {
@@ -192,7 +192,7 @@ fn accounting_of_other_systems() {
     let run = lab.run("simulate 20130301 -p easy --procs 4 --json");
     assert_eq!(parsed(&run.stdout)["metrics"]["wait"]["max"], 60.0, "{}", run.stderr);
     assert!(run.stderr.starts_with("20130301: PBS accounting\n2 jobs written of 3 read"), "{}", run.stderr);
-    let report = lab.stdout("workload import pbs 20130301 -o p.swf");
+    let report = lab.stdout("workload convert pbs 20130301 -o p.swf");
     assert!(report.contains("event: 1 - a record of another event"), "{report}");
     assert!(lab.read("p.swf").contains("\n1 0 0 60 4 -1 -1 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n2 0 60 60 4 "));
 }

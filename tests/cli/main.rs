@@ -23,6 +23,8 @@ mod import;
 
 mod export;
 
+mod extra;
+
 mod top;
 
 mod experiment;

@@ -99,7 +99,7 @@ fn last_months_log() {
 
 #[test]
 fn guides_that_begin_with_last_months_log() {
-    let before = "miserly workload import slurm march.sacct.gz --procs 256 -o march.swf";
+    let before = "miserly workload convert slurm march.sacct.gz --procs 256 -o march.swf";
     for page in ["what-if", "slurm-conf", "thesis"] {
         check_after(before, &format!("docs/how-to/{page}.md"));
     }

@@ -334,6 +334,10 @@ fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
     if !policy.predicts() {
         ledger.drop_predictions();
     }
+    // Nobody would take their jobs off the machine.
+    if !policy.gives_quanta() {
+        ledger.drop_quanta();
+    }
     ledger.count_usage(policy.usage_half_life());
 }
 

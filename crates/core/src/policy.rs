@@ -38,6 +38,14 @@ pub trait Policy: Send {
         false
     }
 
+    /// Returns whether the policy starts jobs for a quantum ([`Context::start_for_quantum`]). If not, the jobs of an earlier policy
+    /// that run for one have their whole time.
+    ///
+    /// [`Context::start_for_quantum`]: crate::Context::start_for_quantum
+    fn gives_quanta(&self) -> bool {
+        false
+    }
+
     /// Returns the time slicing of the processors of the only host, if the policy slices time.
     ///
     /// The ledger then keeps a matrix of slots ([`Ledger::slice_time`]) and names processors.

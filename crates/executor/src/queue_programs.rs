@@ -94,7 +94,7 @@ fn environment(
         variables.extend(names.iter().map(|name| (*name, value.clone())));
     };
     set(&["MISERLY_JOB_ID", "SLURM_JOB_ID"], request.attempt.job.to_string());
-    set(&["MISERLY_ATTEMPT"], request.attempt.nth.to_string());
+    set(&["MISERLY_ATTEMPT"], request.ordinal.to_string());
     set(&["MISERLY_QUEUE", "SLURM_JOB_PARTITION"], request.queue.clone());
     set(&["MISERLY_CPUS"], request.submission.cpus.to_string());
     set(&["MISERLY_USER", "SLURM_JOB_USER"], name);

@@ -6,7 +6,7 @@ use miserly_workload::swf::{Field, ReadError, Record};
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
 use crate::job::{NumberMaps, RowJobs, Unfinished, jobs_of_row};
-use crate::log::{ImportedLog, LogHeader, Report, busiest, number, sort};
+use crate::log::{ImportedLog, LogHeader, Report, busiest, extra_columns, number, sort};
 use crate::options::{ImportOptions, SubmitAt};
 use crate::remark::{Remark, Remarks};
 use crate::row::{Column, Row};
@@ -205,6 +205,7 @@ impl Accounting<'_> {
             partitions: Some(&self.numbers.qos),
             jobs: vec![],
             notes: self.notes(local, report),
+            extras: extra_columns(&self.records),
         }
     }
 

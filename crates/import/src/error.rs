@@ -34,7 +34,7 @@ pub enum ImportError {
     /// The first line has no column names, and its width differs from that of the command.
     #[error(
         "{name}:{line}: no header line with names of columns; without one, {expected} columns with | are expected, as \
-         printed by `miserly workload import slurm --command`, but there are {width}"
+         printed by `miserly workload convert slurm --command`, but there are {width}"
     )]
     NoHeader {
         /// Name of the input.
@@ -58,7 +58,7 @@ pub enum ImportError {
     },
     /// Required columns are missing.
     #[error(
-        "{name}:{line}: missing columns: {missing}; `miserly workload import slurm --command` prints the command of sacct"
+        "{name}:{line}: missing columns: {missing}; `miserly workload convert slurm --command` prints the command of sacct"
     )]
     NoColumn {
         /// Name of the input.

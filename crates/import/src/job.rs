@@ -1,7 +1,7 @@
 //! Conversion of a row of accounting to its jobs.
 
 use jiff::tz::TimeZone;
-use miserly_workload::swf::{Field, Record};
+use miserly_workload::swf::{Extra, Field, Record};
 
 use crate::error::FieldError;
 use crate::number_map::NumberMap;
@@ -10,7 +10,7 @@ use crate::remark::Remark;
 use crate::row::{Column, Row};
 use crate::state::{FinalState, final_state};
 use crate::values::{
-    Instant, MemoryUnit, RequestedMemory, TimeForm, TimeLimit, count, instant, memory, span, tasks,
+    Instant, MemoryUnit, RequestedMemory, TimeForm, TimeLimit, count, gpus, instant, memory, span, tasks,
     time_limit, tres,
 };
 
@@ -113,6 +113,7 @@ pub(crate) fn jobs_of_row(
     set(Field::RequestedMemory, sizes.memory);
     set(Field::Status, status(final_state));
     numbers.set_names(row, &mut record);
+    set_extras(row, &sizes, &mut record)?;
     let mut remarks = times.remarks;
     let without_limit = estimate.is_none() && row.has(Column::TimeLimit);
     let tres = [Column::AllocatedTres, Column::RequestedTres].map(|column| row.text(column));
@@ -125,6 +126,24 @@ pub(crate) fn jobs_of_row(
     ]));
     let records = numbered(row, &record, tasks, numbers)?;
     Ok(RowJobs { records, count, remarks, unfinished: None, latest: times.latest })
+}
+
+/// Sets the extra fields for nodes and GPUs.
+fn set_extras(row: &Row<'_>, sizes: &JobSizes, record: &mut Record) -> Result<(), FieldError> {
+    let extras = record.extras_mut();
+    if let Some(nodes) = sizes.nodes {
+        extras.set_number(Extra::Nodes, nodes.unsigned_abs());
+    }
+    for column in [Column::AllocatedTres, Column::RequestedTres] {
+        let (count, types) = row.parsed(column, "list with whole numbers of GPUs", gpus)?.unwrap_or_default();
+        if count > 0 {
+            extras.set_number(Extra::Gpus, count * 1_000);
+            // Every text is a type.
+            let _ = extras.set(Extra::GpuType, &types);
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the jobs of a row with their numbers.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use miserly_core::Procs;
-use miserly_workload::swf::{Field, Record, SwfWriter};
+use miserly_workload::swf::{Extra, ExtraColumns, Field, Record, SwfWriter};
 
 use crate::number_map::NumberMap;
 use crate::remark::Remarks;
@@ -68,6 +68,7 @@ pub(crate) struct LogHeader<'a> {
     /// Original ids of the jobs, if these are not their numbers.
     pub(crate) jobs: Vec<String>,
     pub(crate) notes: Vec<String>,
+    pub(crate) extras: ExtraColumns,
 }
 
 impl LogHeader<'_> {
@@ -92,6 +93,7 @@ impl LogHeader<'_> {
         comments.extend(named("Partition", &names(self.partitions)));
         comments.extend((1..).zip(&self.jobs).map(|(number, id): (u64, _)| format!("; Job: {number} {id}")));
         comments.extend(self.notes.iter().map(|note| format!("; Note: {note}")));
+        comments.extend((!self.extras.is_empty()).then(|| self.extras.to_string()));
         comments
     }
 }
@@ -101,6 +103,12 @@ fn named(kind: &str, names: &[String]) -> Vec<String> {
     let total = (!names.is_empty()).then(|| format!("; Max{kind}s: {}", names.len()));
     let each = (1..).zip(names).map(|(number, name): (u64, _)| format!("; {kind}: {number} {name}"));
     total.into_iter().chain(each).collect()
+}
+
+/// Returns a column for each extra field that a job has.
+pub(crate) fn extra_columns(records: &[Record]) -> ExtraColumns {
+    let is_known = |extra: &Extra| records.iter().any(|record| record.extras().has(*extra));
+    Extra::ALL.into_iter().filter(is_known).collect()
 }
 
 /// Sorts by submission, job number and wait, so that equal runs are neighbours.

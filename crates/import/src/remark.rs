@@ -67,9 +67,9 @@ described_enum! {
         UnknownState "unknown_state" Changed
             "in an unknown state; the status is unknown",
         ManyNodes "many_nodes" Changed
-            "ran on several nodes; the format counts processors only",
+            "ran on several nodes; simulated by their processors",
         GenericResources "generic_resources" Changed
-            "had GPUs or other generic resources; the format cannot represent them",
+            "had GPUs or other generic resources; no policy sees them, and only GPUs are written",
         LocalTime "local_time" Changed
             "times without a zone, read as UTC; see --time-zone, or run sacct with SLURM_TIME_FORMAT=%s",
         RepeatedHour "repeated_hour" Changed

@@ -19,11 +19,17 @@ fn import(text: &str, options: &ImportOptions) -> Result<ImportedLog, ImportErro
     slurm(&Trace::memory("a.txt", format!("{text}\n").into()), options)
 }
 
-fn lines(log: &ImportedLog) -> Vec<String> {
+fn written(log: &ImportedLog) -> String {
     let mut text = Vec::new();
     log.write(&mut text).unwrap();
-    let text = String::from_utf8(text).unwrap();
-    text.lines().filter(|line| !line.starts_with(';')).map(str::to_owned).collect()
+    String::from_utf8(text).unwrap()
+}
+
+/// Returns the eighteen fields of each job.
+fn lines(log: &ImportedLog) -> Vec<String> {
+    let text = written(log);
+    let jobs = text.lines().filter(|line| !line.starts_with(';'));
+    jobs.map(|line| line.split(' ').take(18).collect::<Vec<_>>().join(" ")).collect()
 }
 
 fn remark_counts(report: &Report) -> Vec<(&'static str, u64)> {
@@ -182,6 +188,28 @@ fn quirks() {
     quirk(&[("TotalCPU", "INVALID")], Field::CpuTime, -1, &[]);
     quirk(&[("State", "CANCELLED by 0")], Field::Status, 5, &[]);
     quirk(&[("AllocTRES", "cpu=4,gres/gpu=1")], Field::Allocated, 4, &["generic_resources"]);
+}
+
+/// Nodes and GPUs are extra fields: those that a job had, else those that it wanted.
+#[test]
+fn nodes_and_gpus_are_written() {
+    let header = format!("{HEADER}|ReqTRES");
+    let rows = [
+        PLAIN.replace("|cpu=4", "|cpu=4,gres/gpu=2,gres/gpu:a100=2|gres/gpu=3"),
+        PLAIN.replace("7|1000", "8|1001").replace("|4|4|1|", "|4|4|3|").replace("|cpu=4", "||gres/gpu=1"),
+        PLAIN.replace("7|1000", "9|1002").replace("|4|4|1|", "|4|4||") + "|",
+    ];
+    let log = import(&[&[header], &rows[..]].concat().join("\n"), &ImportOptions::default()).unwrap();
+    let text = written(&log);
+    assert!(text.contains("\n; Extra: nodes gpus gpu_type\n"), "{text}");
+    let extras = |line: &str| line.split(' ').skip(18).collect::<Vec<_>>().join(" ");
+    let jobs: Vec<String> = text.lines().filter(|line| !line.starts_with(';')).map(extras).collect();
+    assert_eq!(jobs, ["1 2 a100", "3 1 -", "- - -"]);
+    refused(
+        &format!("{HEADER}\n{}", PLAIN.replace("|cpu=4", "|cpu=4,gres/gpu=two")),
+        "a.txt:2: AllocTRES is \"cpu=4,gres/gpu=two\"; expected: list with whole numbers of GPUs; --lenient skips and \
+         counts such lines",
+    );
 }
 
 #[track_caller]

@@ -26,6 +26,24 @@ pub(crate) fn tres<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.split(',').find_map(|one| one.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
+/// Returns the number of GPUs among trackable resources, and their types: of `cpu=8,gres/gpu=2,gres/gpu:a100=2` they are 2 of
+/// `a100`. Several types have `|` between them.
+///
+/// The number without a type includes those with one.
+pub(crate) fn gpus(text: &str) -> Option<(u64, String)> {
+    let (mut all, mut of_types, mut types) = (0, 0, vec![]);
+    for one in text.split(',').filter_map(|one| one.trim().strip_prefix("gres/gpu")) {
+        let number = |text| count(text).and_then(|number| u64::try_from(number).ok());
+        if let Some((name, amount)) = one.strip_prefix(':').and_then(|typed| typed.split_once('=')) {
+            of_types += number(amount)?;
+            types.push(name);
+        } else if let Some(amount) = one.strip_prefix('=') {
+            all = number(amount)?;
+        }
+    }
+    Some((of_types.max(all), types.join("|")))
+}
+
 /// Largest number of tasks in a row. Slurm permits four million, and a thousand by default.
 const TASKS_MAX: u32 = 1_000_000;
 
@@ -213,6 +231,17 @@ mod tests {
         let text = "billing=8,cpu=4,gres/gpu:a100=2,gres/gpu=2,mem=32G,node=1";
         let found = ["cpu", "mem", "node", "gres/gpu", "energy", "pu"].map(|name| tres(text, name));
         assert_eq!(found, [Some("4"), Some("32G"), Some("1"), Some("2"), None, None]);
+    }
+
+    #[test]
+    fn gpus_of_resources() {
+        let check =
+            |text, count, types: &str| assert_eq!(gpus(text), Some((count, types.to_owned())), "{text}");
+        check("billing=8,gres/gpu:a100=2,gres/gpu=2,gres/gpumem=80G", 2, "a100");
+        check("gres/gpu:a100=2,gres/gpu:v100=1", 3, "a100|v100");
+        check("cpu=4,gres/gpu=1", 1, "");
+        check("cpu=4,gres/shard=7", 0, "");
+        assert_eq!(gpus("gres/gpu=x"), None);
     }
 
     #[test]

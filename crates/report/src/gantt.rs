@@ -29,6 +29,7 @@ const MARK: usize = 5;
 ///     runtime: end - start,
 ///     killed: false,
 ///     status: miserly_sim::LoggedStatus::Unknown,
+///     labels: vec![],
 ///     start,
 ///     end,
 ///     reason: Some(StartReason::Immediate),

@@ -22,7 +22,7 @@ mod numbers;
 
 pub use atomic::{AtomicFile, remove_unfinished};
 pub use gantt::gantt;
-pub use jobs::{CsvJobs, SwfJobs};
+pub use jobs::{CsvJobs, JobTable, SwfJobs};
 pub use matrix::MatrixDoc;
 pub use numbers::{count, decimals, figure, percent, with_half_width};
 pub use run::{
@@ -33,4 +33,5 @@ pub use run::{
 };
 pub use workload::{
     check_json, check_text, describe_json, describe_text, import_json, import_summary, import_text,
+    slice_json, slice_text,
 };

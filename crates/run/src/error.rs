@@ -5,7 +5,7 @@ use std::io;
 use miserly_machine_file::MachineError;
 use miserly_policies::PolicyError;
 use miserly_sim::RunError;
-use miserly_workload::TraceError;
+use miserly_workload::{FilterError, NoFeedback, TraceError};
 
 /// The reason for which a log cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,14 @@ pub enum SetupError {
         /// What the log has.
         has: String,
     },
+    /// A filter on a field that the log has not.
+    #[error("{log}: {error}")]
+    Filter {
+        /// The log.
+        log: String,
+        /// The error.
+        error: FilterError,
+    },
     /// There is no such machine.
     #[error(transparent)]
     Machine(#[from] MachineError),
@@ -42,6 +50,14 @@ pub enum SetupError {
         "{0} needs a machine with pools; give --machine a file with [pool] or [[queue]] (docs/machines.md)"
     )]
     NoPools(&'static str),
+    /// The jobs of the log do not depend on each other.
+    #[error("{log}: {why}")]
+    NoFeedback {
+        /// The log.
+        log: String,
+        /// What it lacks.
+        why: NoFeedback,
+    },
     /// A run that ended before its batches were full.
     #[error(
         "{ended} jobs ended, but the batches need {wanted}; give fewer or shorter batches, or a longer log"

@@ -3,7 +3,7 @@
 use miserly_core::{EventOrder, Procs};
 use miserly_machine_file::MachineSpec;
 use miserly_sim::{BatchRule, Grouping};
-use miserly_workload::JobOptions;
+use miserly_workload::{Feedback, JobOptions};
 
 use crate::error::SetupError;
 use crate::opportunistic::OpportunisticOptions;
@@ -23,6 +23,8 @@ pub struct RunOptions {
     pub without_users: Vec<String>,
     /// Queues whose jobs are used, by number or by name in the header; besides those of `jobs`.
     pub queues: Vec<String>,
+    /// How a job finds the earlier one after whose end it is submitted, in place of the submissions of the log.
+    pub feedback: Option<Feedback>,
     /// How the events of one instant reach the policy.
     pub event_order: EventOrder,
     /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use miserly_core::{Span, StartReason, Time, work};
-use miserly_sim::{Finished, Interruptions, Metrics, Observer, Series};
+use miserly_sim::{Finished, Interruptions, Label, Metrics, Observer, Series};
 use miserly_workload::{Job as LoggedJob, LineCounts};
 
 use crate::document::{DetailsDoc, NO_RECORDED_WAIT, RecordDoc, RunDoc};
-use crate::setup::{RunSetup, logged_status};
+use crate::setup::{RunSetup, labels, logged_status};
 
 /// The name of the recorded schedule where a run has its policy.
 pub const RECORDED: &str = "recorded";
@@ -16,12 +16,13 @@ pub const RECORDED: &str = "recorded";
 impl RunSetup {
     /// Returns the recorded schedule before the first job, unless the options exclude it.
     pub(crate) fn recorded_schedule(&self) -> Option<RecordedSchedule> {
-        let excluded = self.options.jobs.moves_submissions() || self.options.batches.is_some();
-        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.procs().get()))
+        let moved = self.options.jobs.moves_submissions() || self.options.feedback.is_some();
+        let excluded = moved || self.options.batches.is_some();
+        (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.labels(), self.procs().get()))
     }
 
     /// Returns the measures of the waits that a log records, before the first job.
-    fn empty_metrics(&self) -> Metrics {
+    pub(crate) fn empty_metrics(&self) -> Metrics {
         Metrics::new(self.procs(), self.warmup()).grouped(&self.options.by)
     }
 }
@@ -29,6 +30,7 @@ impl RunSetup {
 /// The recorded schedule, as far as it was read.
 pub(crate) struct RecordedSchedule {
     metrics: Metrics,
+    labels: Vec<Label>,
     admitted: u64,
     without_wait: u64,
     any_wait: bool,
@@ -85,10 +87,11 @@ impl Usage {
 }
 
 impl RecordedSchedule {
-    fn new(metrics: Metrics, procs: u64) -> RecordedSchedule {
+    fn new(metrics: Metrics, labels: Vec<Label>, procs: u64) -> RecordedSchedule {
         let starts = BinaryHeap::new();
         RecordedSchedule {
             metrics,
+            labels,
             admitted: 0,
             without_wait: 0,
             any_wait: false,
@@ -126,6 +129,7 @@ impl RecordedSchedule {
             runtime,
             killed: false,
             status: logged_status(job.status),
+            labels: labels(job, &self.labels),
             start,
             end,
             reason: Some(StartReason::Reserved),

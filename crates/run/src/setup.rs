@@ -7,10 +7,13 @@ use miserly_core::{Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_sim::{
-    Grouping, Job, LoggedStatus, Metrics, Observer, RunError, Series, Simulation, SuitedRanges,
+    FeedbackJobs, Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series,
+    Simulation, SuitedRanges,
 };
-use miserly_workload::swf::{ReadError, Record, Status};
-use miserly_workload::{Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError};
+use miserly_workload::swf::{Extra, ReadError, Record, Status};
+use miserly_workload::{
+    Feedback, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError, preceding,
+};
 
 use crate::document::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use crate::error::SetupError;
@@ -91,6 +94,8 @@ impl RunSetup {
         if let (None, Some(option)) = (&spec.pools, options.opportunistic.option()) {
             return Err(SetupError::NoPools(option));
         }
+        let wrong = |error| SetupError::Filter { log: trace.name().into(), error };
+        options.jobs.drop.iter().try_for_each(|filter| filter.check(&survey.header)).map_err(wrong)?;
         resolve_names(&trace, &survey.header, &mut options)?;
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
@@ -117,6 +122,13 @@ impl RunSetup {
     #[must_use]
     pub fn with_details(mut self, wanted: bool) -> RunSetup {
         self.options.details = wanted;
+        self
+    }
+
+    /// Submits jobs after the end of an earlier one of the simulation. Memory then holds the log.
+    #[must_use]
+    pub fn with_feedback(mut self, feedback: Option<Feedback>) -> RunSetup {
+        self.options.feedback = feedback;
         self
     }
 
@@ -201,7 +213,8 @@ impl RunSetup {
     /// # Errors
     /// If the log cannot be opened.
     pub fn jobs(&self) -> Result<impl Iterator<Item = Result<Job, TraceError>>, TraceError> {
-        Ok(self.logged_jobs(false)?.map(|job| job.map(simulated)))
+        let wanted = self.labels();
+        Ok(self.logged_jobs(!wanted.is_empty())?.map(move |job| job.map(|job| simulated(job, &wanted))))
     }
 
     /// Returns the lines of these jobs, as the log has them.
@@ -211,6 +224,12 @@ impl RunSetup {
     pub fn records(&self) -> Result<impl Iterator<Item = Result<Record, TraceError>>, TraceError> {
         let record = |job: LoggedJob| job.record.map_or_else(Record::unknown, |record| *record);
         Ok(self.logged_jobs(true)?.map(move |job| job.map(record)))
+    }
+
+    /// Returns the properties by which the jobs are grouped.
+    pub(crate) fn labels(&self) -> Vec<Label> {
+        let label = |by: &Grouping| if let Grouping::Label(label) = by { Some(*label) } else { None };
+        self.options.by.iter().filter_map(label).collect()
     }
 
     pub(crate) fn logged_jobs(&self, keep_records: bool) -> Result<Jobs<'_>, TraceError> {
@@ -274,7 +293,10 @@ impl RunSetup {
         for observer in observers.iter_mut() {
             all.push(&mut **observer);
         }
-        let counts = self.play(&mut simulation, &mut all, recorded.as_mut())?;
+        let counts = match self.options.feedback {
+            None => self.play(&mut simulation, &mut all, recorded.as_mut())?,
+            Some(feedback) => self.play_with(feedback, &mut simulation, &mut all)?,
+        };
         self.check_batches(&metrics)?;
         let seconds = watch.elapsed().as_secs_f64();
         let mut outcome = RunDoc::new(
@@ -285,6 +307,10 @@ impl RunSetup {
             &mut metrics,
             seconds,
         );
+        if self.options.feedback.is_some() {
+            // The jobs come in another order under each policy, so that no differences are of pairs.
+            outcome.batch_sums = self.empty_metrics().batches;
+        }
         outcome.opportunistic =
             self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
@@ -323,20 +349,44 @@ impl RunSetup {
                 schedule.add(job);
             }
         };
-        let mut jobs = self.logged_jobs(false).map_err(RunError::Source)?;
+        let wanted = self.labels();
+        let mut jobs = self.logged_jobs(!wanted.is_empty()).map_err(RunError::Source)?;
         // A run of batches may end before the log does, and counts the lines up to there.
         if self.trace.is_stored() && self.options.batches.is_none() {
             let (run, counts) = jobs.read_ahead(record, |jobs| {
-                simulation.run(&mut jobs.map(|job| job.map(simulated)), observers)
+                simulation.run(&mut jobs.map(|job| job.map(|job| simulated(job, &wanted))), observers)
             });
             return run.map(|()| counts);
         }
         let mut of_job = |job: LoggedJob| {
             record(&job);
-            simulated(job)
+            simulated(job, &wanted)
         };
         simulation.run(&mut jobs.by_ref().map(|job| job.map(&mut of_job)), observers)?;
         Ok(jobs.counts().clone())
+    }
+
+    /// Runs the log with submissions after the ends of jobs.
+    fn play_with(
+        &self,
+        feedback: Feedback,
+        simulation: &mut Simulation,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<LineCounts, SetupError> {
+        let mut source = self.logged_jobs(true)?;
+        let jobs: Vec<LoggedJob> = source.by_ref().collect::<Result<_, _>>()?;
+        let preceding = preceding(&jobs, feedback)
+            .map_err(|why| SetupError::NoFeedback { log: self.name().to_owned(), why })?;
+        let (mut first, mut later, wanted) = (Vec::new(), FeedbackJobs::default(), self.labels());
+        for (job, preceding) in jobs.into_iter().zip(preceding) {
+            match preceding {
+                None => first.push(simulated(job, &wanted)),
+                Some((number, think)) => later.add(number, think, simulated(job, &wanted)),
+            }
+        }
+        simulation.add_feedback(later);
+        simulation.run(&mut first.into_iter().map(Ok::<_, TraceError>), observers)?;
+        Ok(source.counts().clone())
     }
 
     /// Adds the names in the header of the log to the numbers of users and queues, for tables.
@@ -367,9 +417,23 @@ impl RunSetup {
 }
 
 /// Returns the job of a simulation that a line of the log describes.
-pub(crate) fn simulated(job: LoggedJob) -> Job {
+pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
+    let labels = labels(&job, wanted);
     let LoggedJob { request, runtime, killed, used_memory, status, .. } = job;
-    Job { request, runtime, killed, status: logged_status(status), used_memory }
+    Job { request, runtime, killed, status: logged_status(status), used_memory, labels }
+}
+
+/// Returns these properties of a job, of which its line is kept.
+pub(crate) fn labels(job: &LoggedJob, wanted: &[Label]) -> Vec<(Label, LabelValue)> {
+    let Some(record) = job.record.as_ref() else { return Vec::new() };
+    let value = |label: &Label| {
+        let (extra, extras) = (Extra::named(label.name())?, record.extras());
+        let order = extras.number(extra).unwrap_or_default();
+        // Tables of groups go to terminals.
+        let text = extras.text(extra)?.replace(char::is_control, "\u{fffd}");
+        Some((*label, LabelValue::new(order, &text)))
+    };
+    wanted.iter().filter_map(value).collect()
 }
 
 /// Returns the end of a job as its log has it.

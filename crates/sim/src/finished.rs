@@ -4,7 +4,7 @@ use std::io;
 
 use miserly_core::{Effect, JobNumber, PeSet, Procs, Refusal, Request, Span, StartReason, System, Time};
 
-use crate::{Interruptions, LoggedStatus, Slices};
+use crate::{Interruptions, Label, LabelValue, LoggedStatus, Slices};
 
 /// A finished job.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Finished {
     pub killed: bool,
     /// The end of the job as its log has it.
     pub status: LoggedStatus,
+    /// The properties by which the jobs of the run are grouped.
+    pub labels: Vec<(Label, LabelValue)>,
     /// The time of its start; if it was requeued, of the last one.
     ///
     /// An opportunistic job that ended before its start has the time at which it first ran.

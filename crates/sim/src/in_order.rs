@@ -122,6 +122,7 @@ mod tests {
             runtime: Span::TICK,
             killed: false,
             status: LoggedStatus::Unknown,
+            labels: Vec::new(),
             start,
             end,
             reason: Some(StartReason::Immediate),

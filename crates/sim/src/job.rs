@@ -2,6 +2,8 @@
 
 use miserly_core::{ActualRuntime, Request, Span};
 
+use crate::label::{Label, LabelValue};
+
 /// A job of a simulation: its request, and the facts that no policy may know.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -15,6 +17,8 @@ pub struct Job {
     pub status: LoggedStatus,
     /// The memory that it really uses, kB for all its processors; `None` if that is unknown.
     pub used_memory: Option<u64>,
+    /// The properties by which the jobs of the run are grouped.
+    pub labels: Vec<(Label, LabelValue)>,
 }
 
 impl Job {
@@ -34,6 +38,7 @@ impl Job {
             killed: false,
             status: LoggedStatus::Unknown,
             used_memory: None,
+            labels: Vec::new(),
         }
     }
 }

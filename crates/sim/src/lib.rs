@@ -23,6 +23,8 @@
 
 mod job;
 
+mod label;
+
 mod event_queue;
 
 mod finished;
@@ -55,6 +57,7 @@ pub use finished::{Allocation, Finished, Observer, OpportunisticWork, SystemSnap
 pub use in_order::{InOrder, Sink};
 pub use interruptions::Interruptions;
 pub use job::{Job, LoggedStatus};
+pub use label::{Label, LabelValue};
 pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
     BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, Distribution,
@@ -63,6 +66,6 @@ pub use metrics::{
     SKETCH_ERROR, Series, Sliced, SuitedRanges, Summary, Suspended, Window, interval, student_t_95,
 };
 pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
-pub use run::{RunError, Simulation};
+pub use run::{FeedbackJobs, RunError, Simulation};
 pub use shadow::{Instance, RealEnd, RealJob, RealRound, Shadow, ShadowEvent, ShadowOutcome, ShadowState};
 pub use slices::Slices;

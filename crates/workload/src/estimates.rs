@@ -4,6 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use miserly_core::{Span, draw};
+use miserly_units::parse_seconds;
+
+pub(crate) mod tsafrir;
 
 /// A factor with six exact decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,15 @@ pub enum Estimates {
     Uniform(Factor),
     /// Uniform between T and (2R - 1) T, with the mean R T.
     UniformMean(Factor),
+    /// The modal estimates of users: the model of Tsafrir, Etsion and Feitelson, JSSPP 2005.
+    ///
+    /// It deals out the estimates of all jobs of a log, which it reads once more and holds.
+    Tsafrir {
+        /// Greatest estimate; `None` is that of the log.
+        most: Option<Span>,
+        /// Percentage of the jobs that have it; `None` is that of the log where `most` is, too.
+        percent: Option<Factor>,
+    },
 }
 
 impl Default for Estimates {
@@ -95,7 +107,11 @@ impl Default for Estimates {
 impl Estimates {
     /// Returns whether the model draws random numbers.
     pub fn draws(self) -> bool {
-        matches!(self, Estimates::Uniform(factor) | Estimates::UniformMean(factor) if factor != Factor::ONE)
+        match self {
+            Estimates::Trace(_) | Estimates::Exact(_) => false,
+            Estimates::Uniform(factor) | Estimates::UniformMean(factor) => factor != Factor::ONE,
+            Estimates::Tsafrir { .. } => true,
+        }
     }
 
     /// Returns the name of the model without its factor.
@@ -105,22 +121,28 @@ impl Estimates {
             Estimates::Exact(_) => "exact",
             Estimates::Uniform(_) => "uniform",
             Estimates::UniformMean(_) => "uniform:mean",
+            Estimates::Tsafrir { .. } => "tsafrir",
         }
     }
 
-    /// Returns the factor of the model: R or F.
+    /// Returns the factor of the model: R or F, or 1 for a model without one.
     pub const fn factor(self) -> Factor {
-        let (Estimates::Trace(factor)
-        | Estimates::Exact(factor)
-        | Estimates::Uniform(factor)
-        | Estimates::UniformMean(factor)) = self;
-        factor
+        match self {
+            Estimates::Trace(factor)
+            | Estimates::Exact(factor)
+            | Estimates::Uniform(factor)
+            | Estimates::UniformMean(factor) => factor,
+            Estimates::Tsafrir { .. } => Factor::ONE,
+        }
     }
 
     /// Returns the estimate of job `number` with the log's `estimate` and the actual `runtime`.
+    ///
+    /// Under [`Tsafrir`](Estimates::Tsafrir) it is the log's: no job alone has one of that model.
     pub fn estimate(self, estimate: Span, runtime: Span, seed: u64, number: i64) -> Span {
         match self {
             Estimates::Trace(factor) => factor.multiply(estimate),
+            Estimates::Tsafrir { .. } => estimate,
             Estimates::Exact(factor) => factor.multiply(runtime),
             Estimates::Uniform(Factor::ONE) => runtime,
             Estimates::Uniform(Factor(r)) => uniform(runtime, Factor(2 * r), seed, number),
@@ -142,8 +164,8 @@ fn uniform(runtime: Span, upper: Factor, seed: u64, number: i64) -> Span {
 pub enum EstimatesError {
     /// The model does not exist.
     #[error(
-        "no estimates {0:?}; they are trace, trace*F, exact, exact*R, uniform:R (drawn from T to 2RT) \
-         or uniform:R:mean (from T to (2R-1)T)"
+        "no estimates {0:?}; they are trace, trace*F, exact, exact*R, uniform:R (drawn from T to 2RT), \
+         uniform:R:mean (from T to (2R-1)T) or tsafrir"
     )]
     NoSuchModel(String),
     /// The model has no factor.
@@ -155,6 +177,12 @@ pub enum EstimatesError {
     /// R of a randomised model is below 1.
     #[error("uniform:{0}: R must be 1 or more")]
     BelowOne(Factor),
+    /// The parameters of Tsafrir's model are invalid.
+    #[error(
+        "estimates {0:?}: write tsafrir, tsafrir:MAX or tsafrir:MAX:PERCENT, the greatest estimate, 1h or more, \
+         and the percentage of the jobs that have it, at most 100; such as tsafrir:18h:20"
+    )]
+    Tsafrir(String),
 }
 
 impl FromStr for Estimates {
@@ -170,6 +198,9 @@ impl FromStr for Estimates {
                 (_, false) => Ok(Estimates::Uniform(factor)),
             };
         }
+        if let Some(rest) = text.strip_prefix("tsafrir") {
+            return tsafrir_from(rest).ok_or_else(|| EstimatesError::Tsafrir(text.to_owned()));
+        }
         let (model, factor) = match text.split_once('*') {
             Some((model, factor)) => (model, Some(factor)),
             None => (text, None),
@@ -184,6 +215,18 @@ impl FromStr for Estimates {
     }
 }
 
+/// Parses what follows the name of Tsafrir's model.
+fn tsafrir_from(rest: &str) -> Option<Estimates> {
+    let none = Estimates::Tsafrir { most: None, percent: None };
+    let Some(rest) = rest.strip_prefix(':') else { return rest.is_empty().then_some(none) };
+    let (most, percent) = rest.split_once(':').map_or((rest, None), |(most, percent)| (most, Some(percent)));
+    let least = Span::from_secs(i64::try_from(tsafrir::LEAST).ok()?)?;
+    let most = Span::from_secs(parse_seconds(most, least).ok()?).filter(|&most| most >= least)?;
+    let percent = percent.map(str::parse::<Factor>).transpose().ok()?;
+    let possible = percent.is_none_or(|Factor(millionths)| millionths <= 100 * Factor::UNIT);
+    possible.then_some(Estimates::Tsafrir { most: Some(most), percent })
+}
+
 impl fmt::Display for Estimates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -193,6 +236,11 @@ impl fmt::Display for Estimates {
             Estimates::Exact(factor) => write!(f, "exact*{factor}"),
             Estimates::Uniform(factor) => write!(f, "uniform:{factor}"),
             Estimates::UniformMean(factor) => write!(f, "uniform:{factor}:mean"),
+            Estimates::Tsafrir { most, percent } => {
+                f.write_str("tsafrir")?;
+                most.map_or(Ok(()), |most| write!(f, ":{}", most.secs()))?;
+                percent.map_or(Ok(()), |percent| write!(f, ":{percent}"))
+            }
         }
     }
 }
@@ -213,6 +261,9 @@ mod tests {
         check("exact*5", Some("exact*5"));
         check("uniform:5", Some("uniform:5"));
         check("uniform:2.5:mean", Some("uniform:2.5:mean"));
+        check("tsafrir", Some("tsafrir"));
+        check("tsafrir:18h", Some("tsafrir:64800"));
+        check("tsafrir:3600:12.50", Some("tsafrir:3600:12.5"));
         for bad in [
             "",
             "traces",
@@ -223,6 +274,11 @@ mod tests {
             "uniform:0.5",
             "exact*1e3",
             "uniform:x",
+            "tsafrir:",
+            "tsafrir5",
+            "tsafrir:59min",
+            "tsafrir:1h:101",
+            "tsafrir:1h:0",
         ] {
             check(bad, None);
         }

@@ -9,6 +9,7 @@ use miserly_core::{
     ActualRuntime, Constraints, Form, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
 };
 
+use crate::estimates::tsafrir::{LEAST, Tsafrir};
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
 use crate::shake::Shaken;
@@ -188,11 +189,13 @@ pub struct Jobs<'a> {
     /// First submission.
     first: Option<Time>,
     shaken: Shaken,
+    /// Estimates that were dealt out, in the order of the log; empty under any other model.
+    dealt: Vec<Span>,
 }
 
-/// The source of the records.
+/// The records of a log in the order of their submission.
 #[expect(clippy::large_enum_variant, reason = "a run has one")]
-enum RecordSource<'a> {
+pub(crate) enum RecordSource<'a> {
     Stream(Reader<Box<dyn BufRead + Send + 'a>>),
     /// Sorted records, and the number already returned.
     Sorted(Vec<Record>, usize),
@@ -204,40 +207,18 @@ impl<'a> Jobs<'a> {
     /// # Errors
     /// The log cannot be opened or, if it must be sorted, read.
     pub fn new(trace: &'a Trace, in_order: bool, options: JobOptions) -> Result<Jobs<'a>, TraceError> {
-        let source = RecordSource::Stream(trace.reader()?);
-        let mut jobs = Jobs {
-            trace,
-            options,
-            counts: LineCounts::default(),
-            source,
-            first: None,
-            shaken: Shaken::default(),
+        let mut counts = LineCounts::default();
+        let source = RecordSource::new(trace, in_order, options.lenient, &mut counts)?;
+        let dealt = match options.estimates {
+            Estimates::Tsafrir { most, percent } => dealt(trace, in_order, &options, most, percent)?,
+            _ => Vec::new(),
         };
-        if !in_order {
-            jobs.sort()?;
-        }
-        Ok(jobs)
+        Ok(Jobs { trace, options, counts, source, first: None, shaken: Shaken::default(), dealt })
     }
 
     /// Returns the counts of the lines so far.
     pub fn counts(&self) -> &LineCounts {
         &self.counts
-    }
-
-    /// Reads and sorts all remaining records.
-    fn sort(&mut self) -> Result<(), TraceError> {
-        let Jobs { trace, options, counts, source, .. } = self;
-        let mut records = Vec::new();
-        let mut latest = i64::MIN;
-        while let Some(record) = source.next(trace, options.lenient, counts)? {
-            let submit = record.get(Field::Submit);
-            counts.out_of_order += u64::from((0..latest).contains(&submit));
-            latest = latest.max(submit);
-            records.push(record.clone());
-        }
-        records.sort_by_key(|record| record.get(Field::Submit));
-        *source = RecordSource::Sorted(records, 0);
-        Ok(())
     }
 
     fn next_job(&mut self) -> Result<Option<Job>, TraceError> {
@@ -253,12 +234,15 @@ impl<'a> Jobs<'a> {
 
     /// Returns the next job in the order of the log.
     fn next_logged(&mut self) -> Result<Option<Job>, TraceError> {
-        let Jobs { trace, options, counts, source, first, .. } = self;
+        let Jobs { trace, options, counts, source, first, dealt, .. } = self;
         while let Some(record) = source.next(trace, options.lenient, counts)? {
             match job_from_record(record, options) {
                 Ok(mut job) => {
                     let submit = job.request.submit;
                     job.request.submit = options.arrivals.apply(submit, *first.get_or_insert(submit));
+                    if let Some(&estimate) = usize::try_from(counts.used).ok().and_then(|at| dealt.get(at)) {
+                        job.request.estimate = estimate;
+                    }
                     counts.used += 1;
                     counts.without_estimate += u64::from(record.positive(Field::Estimate).is_none());
                     counts.without_user += u64::from(job.request.user.is_none());
@@ -273,6 +257,38 @@ impl<'a> Jobs<'a> {
     }
 }
 
+/// Returns the estimates of Tsafrir's model for the jobs of a log, in its order.
+///
+/// The greatest estimate and its share are those of the log, where they are not given. A log whose
+/// greatest estimate is below the model's least one has that.
+fn dealt(
+    trace: &Trace,
+    in_order: bool,
+    options: &JobOptions,
+    most: Option<Span>,
+    percent: Option<Factor>,
+) -> Result<Vec<Span>, TraceError> {
+    let plain =
+        JobOptions { estimates: Estimates::default(), shake: 0, keep_records: false, ..options.clone() };
+    let seconds = |span: Span| span.secs().unsigned_abs();
+    let (mut runtimes, mut estimates) = (Vec::new(), Vec::new());
+    for job in Jobs::new(trace, in_order, plain)? {
+        let job = job?;
+        runtimes.push(seconds(job.runtime.0));
+        estimates.push(seconds(job.request.estimate));
+    }
+    let of_log = || estimates.iter().copied().max().unwrap_or(0).max(LEAST);
+    let greatest = most.map_or_else(of_log, seconds);
+    let having = estimates.iter().filter(|&&estimate| estimate == greatest).count();
+    let share = match (most, percent) {
+        (_, Some(percent)) => Some(percent.as_f64() / 100.0),
+        (None, None) if having > 0 => Some(having as f64 / estimates.len() as f64),
+        _ => None,
+    };
+    let assigned = Tsafrir { most: greatest, share }.assign(&runtimes, options.seed);
+    Ok(assigned.into_iter().map(span).collect())
+}
+
 impl Iterator for Jobs<'_> {
     type Item = Result<Job, TraceError>;
 
@@ -281,9 +297,32 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-impl RecordSource<'_> {
+impl<'a> RecordSource<'a> {
+    /// Creates the source; `in_order` is the result of the survey. Any other log is read and sorted.
+    pub(crate) fn new(
+        trace: &'a Trace,
+        in_order: bool,
+        lenient: bool,
+        counts: &mut LineCounts,
+    ) -> Result<RecordSource<'a>, TraceError> {
+        let mut source = RecordSource::Stream(trace.reader()?);
+        if in_order {
+            return Ok(source);
+        }
+        let mut records = Vec::new();
+        let mut latest = i64::MIN;
+        while let Some(record) = source.next(trace, lenient, counts)? {
+            let submit = record.get(Field::Submit);
+            counts.out_of_order += u64::from((0..latest).contains(&submit));
+            latest = latest.max(submit);
+            records.push(record.clone());
+        }
+        records.sort_by_key(|record| record.get(Field::Submit));
+        Ok(RecordSource::Sorted(records, 0))
+    }
+
     /// Returns the next well-formed line.
-    fn next(
+    pub(crate) fn next(
         &mut self,
         trace: &Trace,
         lenient: bool,

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use miserly_core::draw;
 
-use crate::swf::{Field, LogLine, Record, SwfWriter};
+use crate::swf::{Field, Record};
 use crate::trace::{Trace, TraceError};
+use crate::whole::WholeLog;
 
 /// The jobs of a user that a log lacks: the numbers of a range that no job of the log has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub enum PutBackError {
 /// # Errors
 /// The log cannot be read, or the user has no job before the range.
 pub fn put_back(trace: &Trace, removed: &Removed, seed: u64) -> Result<Trace, PutBackError> {
-    let (comments, mut jobs) = read(trace)?;
+    let WholeLog { mut comments, mut jobs } = WholeLog::read(trace)?;
     let models = models(&jobs, removed);
     if models.is_empty() {
         let (name, user, first) = (trace.name().to_owned(), removed.user, *removed.jobs.start());
@@ -72,20 +73,8 @@ pub fn put_back(trace: &Trace, removed: &Removed, seed: u64) -> Result<Trace, Pu
         jobs.push(job);
     }
     jobs.sort_by_key(|job| (job.get(Field::Submit), job.get(Field::Job)));
-    Ok(written(trace.name(), &comments, &jobs))
-}
-
-fn read(trace: &Trace) -> Result<(Vec<String>, Vec<Record>), TraceError> {
-    let (mut comments, mut jobs) = (Vec::new(), Vec::new());
-    let mut reader = trace.reader()?;
-    while let Some(line) = reader.next_line().map_err(|error| trace.read_error(error))? {
-        match line {
-            LogLine::Comment(comment) => comments.push(comment.to_owned()),
-            LogLine::Job(job) => jobs.push(job.clone()),
-            LogLine::Blank => {}
-        }
-    }
-    Ok((comments, jobs))
+    comments.push("; Note: RECONSTRUCTION: jobs were put back that a cleaning had removed".to_owned());
+    Ok(WholeLog { comments, jobs }.into_trace(trace.name()))
 }
 
 /// Returns the jobs of the user before the range, from the last one back to the first with another executable.
@@ -97,19 +86,6 @@ fn models(jobs: &[Record], removed: &Removed) -> Vec<Record> {
     let Some(last) = before.last().map(|job| job.get(Field::Executable)) else { return before };
     let from = before.iter().rposition(|job| job.get(Field::Executable) != last).map_or(0, |at| at + 1);
     before.split_off(from)
-}
-
-fn written(name: &str, comments: &[String], jobs: &[Record]) -> Trace {
-    let mut writer = SwfWriter::new(Vec::new());
-    let note = "; Note: RECONSTRUCTION: jobs were put back that a cleaning had removed";
-    // Writing to memory cannot fail.
-    for comment in comments.iter().map(String::as_str).chain([note]) {
-        writer.comment(comment).unwrap_or_default();
-    }
-    for job in jobs {
-        writer.job(job).unwrap_or_default();
-    }
-    Trace::memory(name, writer.into_inner())
 }
 
 #[cfg(test)]
@@ -126,7 +102,7 @@ mod tests {
 
     /// Returns number, submission and runtime of each job.
     fn jobs(trace: &Trace) -> Vec<[i64; 3]> {
-        let jobs = read(trace).unwrap().1;
+        let jobs = WholeLog::read(trace).unwrap().jobs;
         jobs.iter()
             .map(|job| [Field::Job, Field::Submit, Field::Runtime].map(|field| job.get(field)))
             .collect()
@@ -157,7 +133,7 @@ mod tests {
             [8, 60, 1],
         ];
         assert_eq!(jobs(&back), expected);
-        assert!(read(&back).unwrap().0[0].contains("RECONSTRUCTION"));
+        assert!(WholeLog::read(&back).unwrap().comments[0].contains("RECONSTRUCTION"));
     }
 
     #[test]

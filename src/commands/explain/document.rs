@@ -1,5 +1,7 @@
 //! The history of a job, for programs.
 
+use std::collections::BTreeMap;
+
 use miserly_core::{BreachCause, JobNumber, Time};
 use serde::Serialize;
 
@@ -15,6 +17,9 @@ pub(super) struct Document {
     procs: u64,
     estimate: f64,
     submit: f64,
+    /// The extra fields of its line.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extras: BTreeMap<&'static str, String>,
     free_at_submit: u64,
     waiting_at_submit: usize,
     /// The reason why it did not start at its submission.
@@ -153,7 +158,7 @@ struct PassedBy {
 }
 
 impl Document {
-    pub(super) fn new(story: &Story, policy: String) -> Document {
+    pub(super) fn new(story: &Story, policy: String, extras: BTreeMap<&'static str, String>) -> Document {
         let request = &story.request;
         Document {
             version: env!("CARGO_PKG_VERSION"),
@@ -162,6 +167,7 @@ impl Document {
             procs: request.procs().get(),
             estimate: request.estimate.as_secs_f64(),
             submit: secs(request.submit),
+            extras,
             free_at_submit: story.free.get(),
             waiting_at_submit: story.waiting,
             wait_reason: story.reason.as_ref().map(WaitReasonDoc::new),

@@ -14,12 +14,14 @@ mod watch;
 
 mod why;
 
+use std::collections::BTreeMap;
+
 use miserly_core::JobNumber;
 use miserly_report::TableStyle;
 use miserly_run::RunSetup;
 use miserly_sim::Observer;
 use miserly_workload::Estimates;
-use miserly_workload::swf::{Field, LogLine, ReadError};
+use miserly_workload::swf::{Extra, Field, LogLine, ReadError};
 
 use self::clock::Clock;
 use self::document::Document;
@@ -45,9 +47,13 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     if stories.is_empty() {
         return Err(absent(&prepared, args.job)?);
     }
+    let extras = extras(&prepared, args.job)?;
     if args.json {
-        let document = |(story, _): &(&Story, &Watch)| Document::new(story, args.policy.to_string());
-        let documents: Vec<_> = stories.iter().map(document).collect();
+        let document = |(place, (story, _)): (usize, &(&Story, &Watch))| {
+            let extras = extras.get(place).cloned().unwrap_or_default();
+            Document::new(story, args.policy.to_string(), extras)
+        };
+        let documents: Vec<_> = stories.iter().enumerate().map(document).collect();
         return if let [one] = &documents[..] { print_json(one) } else { print_json(&documents) };
     }
     let clock = Clock::new(prepared.dates(), args.seconds);
@@ -60,9 +66,35 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
             1 => String::new(),
             all => format!("number {}, submission {} of {all}:\n", args.job, place + 1),
         };
-        texts.push(head + &text);
+        texts.push(head + &text + &extras.get(place).map_or_else(String::new, extras_text));
     }
     print(&texts.join("\n"))
+}
+
+/// Returns the extra fields of each submission of a job, if the log has any.
+fn extras(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<Vec<BTreeMap<&'static str, String>>> {
+    let mut found = Vec::new();
+    if prepared.survey.header.extra_columns().is_empty() {
+        return Ok(found);
+    }
+    for record in prepared.records()? {
+        let record = record?;
+        if record.get(Field::Job) == job {
+            let value = |extra: Extra| Some((extra.name(), record.extras().text(extra)?.into_owned()));
+            found.push(Extra::ALL.into_iter().filter_map(value).collect());
+        }
+    }
+    Ok(found)
+}
+
+/// Returns a line with the extra fields of a job, if it has any.
+fn extras_text(extras: &BTreeMap<&'static str, String>) -> String {
+    if extras.is_empty() {
+        return String::new();
+    }
+    let one =
+        |(extra, text): (&&str, &String)| format!("{extra} {}", text.replace(char::is_control, "\u{fffd}"));
+    format!("\nin the log: {}\n", extras.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 /// Plays the run until the job of each observer has ended.

@@ -29,7 +29,7 @@ pub(crate) fn daemon(args: &SourceArgs) -> anyhow::Result<Option<DaemonSocket>> 
         ("--procs", !args.run.procs.is_empty()),
         ("--machine", args.run.machine.is_some()),
         ("--estimates", args.run.estimates.is_some()),
-        ("--drop", !args.run.drop.is_empty()),
+        ("--drop and --keep", args.run.filter.is_given()),
     ];
     for (option, is_given) in of_run {
         ensure!(!is_given, "{option}: needs --run and a log");

@@ -418,9 +418,9 @@ impl Ledger {
                 return Ok(());
             }
         }
-        let left = entry.planned_left(now, entry.working());
-        if let State::Running { expected, quantum: None, .. } = &mut entry.state {
-            *expected = Expected::At(now + left);
+        let end = now + entry.planned_left(now, entry.working());
+        if let State::Running { expected, quantum, .. } = &mut entry.state {
+            *expected = Expected::At(quantum.map_or(end, |until| until.min(end)));
         }
         Ok(())
     }
@@ -477,6 +477,25 @@ impl Ledger {
         }
         self.entry_mut(job).opportunistic.go_on(now, procs);
         true
+    }
+
+    /// Lets jobs that run for a quantum run for their whole time, for a policy that gives no quanta. One that is overdue at the end
+    /// of its quantum no longer is.
+    pub(crate) fn drop_quanta(&mut self) {
+        let in_quantum =
+            |job: &JobId| matches!(self.entry(*job).state, State::Running { quantum: Some(_), .. });
+        for job in self.running().filter(in_quantum).collect::<Vec<_>>() {
+            let entry = self.entry_mut(job);
+            let at = entry.progress.at;
+            let end = at + entry.planned_left(at, entry.working());
+            if let State::Running { expected, quantum, .. } = &mut entry.state {
+                *quantum = None;
+                match *expected {
+                    Expected::Overdue { since } if since >= end => {}
+                    _ => *expected = Expected::At(end),
+                }
+            }
+        }
     }
 
     /// Sets the cause for which promises may be broken from now on. Overdue jobs are a cause in any

@@ -36,6 +36,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let adoption = Adoption {
             attempt: *attempt,
             name: record.map(|record| record.name.to_string()).unwrap_or_default(),
+            queue: record.map(|record| record.queue.to_string()),
             cpus: cpus.clone(),
             gpus: record.and_then(|record| record.run.as_ref()).map_or(vec![], |run| run.gpus.clone()),
             memory: record.map_or(0, |record| record.memory.kilobytes()),

@@ -101,10 +101,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             };
         }
         let Some(missed) = self.work_missed(at, number) else { return };
-        if missed <= LONGEST_DELAY {
+        // An overdue job has no window any more.
+        if missed <= LONGEST_DELAY
+            && let Some(end) = self.window_end(number)
+        {
             mark!("a lost start is made up within the slack");
-            let end = self.window_end(number).map(|end| end + self.slack(number, missed));
-            return self.launch_again(attempt, end);
+            return self.launch_again(attempt, Some(end + self.slack(number, missed)));
         }
         if !self.has_room(at, number) {
             mark!("a lost start has no room in a later window");
@@ -125,7 +127,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// A reservation may have begun meanwhile, or begins within the window. The shim of another job may have begun its window.
     fn has_room(&self, at: Time, number: i64) -> bool {
-        if self.has_lost_cpus(number) {
+        if self.has_lost_cpus(number) || self.is_in_window_of_shim(at, number) {
             return false;
         }
         let queue_of = |number| self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
@@ -149,6 +151,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let adopted = self.unrecorded.cpus();
         let is_taken = |cpu: &u32| adopted.contains(cpu) || self.batch.taken.contains(cpu);
         self.jobs.run(number).is_some_and(|run| run.cpus.iter().any(is_taken))
+    }
+
+    /// Returns whether another shim was sent a window on processors of a job that it may have begun by `at`, and not told yet.
+    fn is_in_window_of_shim(&self, at: Time, number: i64) -> bool {
+        let Some(record) = self.jobs.get(number) else { return false };
+        let others = self.windows.cpus_before(at + Span::TICK, record.last_shim());
+        record.run.as_ref().is_some_and(|run| run.cpus.iter().any(|cpu| others.contains(cpu)))
     }
 
     /// Records that the window of a job begins only at `at`, because the daemon was away. Returns the end of the window.

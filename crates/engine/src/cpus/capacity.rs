@@ -3,7 +3,7 @@
 use miserly_core::{Calendar, Fault, Kind, Resources, Round};
 
 use crate::cpus::allocator::instants_of;
-use crate::{Action, Attempt, Engine, EngineError, Journal, Launcher, Now};
+use crate::{Action, Adoption, Attempt, Engine, EngineError, Journal, Launcher, Now};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Sets the processors that are online, before [`begin`](Engine::begin).
@@ -22,8 +22,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// What adopted attempts hold is lost, too.
     ///
-    /// A queue with processors of its own loses those that are offline. Queues with shared processors lose capacity from the last
-    /// queue on. When processors come back the pools grow again, up to their configured size.
+    /// A queue with processors of its own loses those that are offline. Queues with shared processors lose what their own adopted
+    /// attempts hold, and then capacity from the last queue on. When processors come back the pools grow again, up to their configured size.
     pub(crate) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
         for (place, capacity) in self.pool_capacities() {
             let queue = u32::try_from(place).unwrap_or(u32::MAX);
@@ -41,8 +41,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(there) = self.cpus.shared_online() else { return vec![] };
         let mut changes = vec![];
         let lost = self.lost_cpus(there);
-        let lost_memory = self.lost_amounts(Kind::Memory, self.unrecorded.memory());
-        let lost_gpus = self.lost_amounts(Kind::Gpus, self.unrecorded.gpus().len() as u64);
+        let lost_memory = self.lost_amounts(Kind::Memory, |adoption| adoption.memory);
+        let lost_gpus = self.lost_amounts(Kind::Gpus, |adoption| adoption.gpus.len() as u64);
         for (place, queue) in self.setup.queues.iter().enumerate().rev() {
             let whole: Resources = queue.pool.most();
             let loses = self.cpus.own_lost(&queue.name).unwrap_or(lost[place]).min(whole.cpus_count().get());
@@ -53,17 +53,35 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         changes
     }
 
+    /// Returns how much adopted attempts of known queues hold, by the place of the queue.
+    fn adopted_in(&self, amount: impl Fn(&Adoption) -> u64) -> Vec<u64> {
+        let mut held = vec![0; self.setup.queues.len()];
+        for adoption in self.unrecorded.adopted() {
+            let place = adoption.queue.as_ref().and_then(|queue| self.setup.position(queue));
+            if let Some(place) = place {
+                held[place] += amount(adoption);
+            }
+        }
+        held
+    }
+
     /// Returns how much each pool loses of an amount that adopted attempts hold, by place.
-    fn lost_amounts(&self, kind: Kind, mut amount: u64) -> Vec<u64> {
-        let mut lost = vec![0; self.setup.queues.len()];
+    fn lost_amounts(&self, kind: Kind, of: impl Fn(&Adoption) -> u64) -> Vec<u64> {
+        let most = |place: usize| self.setup.queues[place].pool.most().get(kind);
+        let mut lost = self.adopted_in(&of);
+        for (place, lost) in lost.iter_mut().enumerate() {
+            *lost = (*lost).min(most(place));
+        }
+        let mut amount = self.unrecorded.adopted().map(&of).sum::<u64>() - lost.iter().sum::<u64>();
         // A reservation that has not begun has nothing to lose.
         let reserved = |place: &usize| self.setup.is_reservation(&self.setup.queues[*place].name);
         let places = || (0..lost.len()).rev();
         let order: Vec<usize> =
             places().filter(|place| !reserved(place)).chain(places().filter(reserved)).collect();
         for place in order {
-            lost[place] = amount.min(self.setup.queues[place].pool.most().get(kind));
-            amount -= lost[place];
+            let more = amount.min(most(place) - lost[place]);
+            lost[place] += more;
+            amount -= more;
         }
         lost
     }
@@ -78,6 +96,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let shared = |place: &usize| !self.cpus.has_own(&self.setup.queues[*place].name);
         let shared: Vec<usize> = (0..lost.len()).filter(shared).collect();
+        let adopted = self.adopted_in(|adoption| adoption.cpus.len() as u64);
         let pools: Vec<&Calendar> = shared.iter().map(|place| &self.setup.queues[*place].pool).collect();
         for at in instants_of(&pools) {
             let has = |pool: &Calendar| pool.at(at).cpus_count().get();
@@ -86,9 +105,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             };
             let all: u64 = shared.iter().zip(&pools).map(|(place, pool)| kept(*place, pool, &lost)).sum();
             let mut missing = all.saturating_sub(there);
-            for (place, pool) in shared.iter().zip(&pools).rev() {
+            // First those that adopted attempts of the queue have.
+            let order = || shared.iter().zip(&pools).rev();
+            let of_queue = order().map(|of| (of, true));
+            for ((place, pool), of_queue) in of_queue.chain(order().map(|of| (of, false))) {
                 let kept = kept(*place, pool, &lost);
-                let loses = missing.min(kept);
+                let most = if of_queue { adopted[*place].saturating_sub(lost[*place]) } else { kept };
+                let loses = missing.min(kept).min(most);
                 if loses > 0 {
                     lost[*place] = pool.most().cpus_count().get() - (kept - loses);
                     missing -= loses;

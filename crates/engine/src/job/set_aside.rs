@@ -185,6 +185,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         Some(Adoption {
             attempt: record.attempt()?,
             name: record.name.to_string(),
+            queue: Some(record.queue.to_string()),
             cpus: if run.in_window { run.cpus.clone() } else { vec![] },
             gpus: run.gpus.clone(),
             memory: record.memory.kilobytes(),

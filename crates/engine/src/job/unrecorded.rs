@@ -20,6 +20,8 @@ pub struct Adoption {
     pub attempt: Attempt,
     /// The name of the job.
     pub name: String,
+    /// The queue of the job, if it is known.
+    pub queue: Option<String>,
     /// The processors of its window, by number; none if it has no window.
     pub cpus: Vec<u32>,
     /// Its GPUs, by index.

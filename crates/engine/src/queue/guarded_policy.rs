@@ -44,6 +44,10 @@ impl Policy for GuardedPolicy {
         self.policy.predicts()
     }
 
+    fn gives_quanta(&self) -> bool {
+        self.policy.gives_quanta()
+    }
+
     fn slices_time(&self) -> Option<Slicing> {
         self.policy.slices_time()
     }

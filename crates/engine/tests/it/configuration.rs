@@ -92,6 +92,22 @@ fn a_job_that_is_not_resizable_keeps_its_processors_under_another_policy() {
     assert!(matches!(life.job(7, second).phase, Phase::Queued));
 }
 
+/// Nobody else would take it off the machine at the end of its quantum.
+#[test]
+fn a_job_in_its_quantum_has_its_whole_time_under_a_policy_without_quanta() {
+    let mut life = Life::of_policy("immediate(policy=fcfs-backfill, quantum=30s, after=0s)", 1, 1);
+    let victim = life.submit(1, job(1, 20));
+    let number = life.submit(5, job(1, 60));
+    life.end(6, victim);
+    life.setup.queues[0].policy = "easy".parse().unwrap();
+    life.set_up(7).unwrap();
+    life.actions(number);
+    life.turn(40, vec![]);
+    assert!(life.actions(number).is_empty(), "it is not ended");
+    let Phase::Running(run) = life.job(41, number).phase else { panic!("{:?}", life.job(41, number)) };
+    assert_eq!(run.end, wall(65));
+}
+
 /// V11 of the audit: the ends of that time come before the configuration.
 #[test]
 fn jobs_that_have_ended_hinder_no_configuration() {

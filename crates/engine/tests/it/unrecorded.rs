@@ -1,12 +1,13 @@
 //! Attempts and rows without a usable record.
 
 use miserly_api::model::{Exit, Phase, ProblemCode};
+use miserly_core::{Calendar, Kind, Resources};
 use miserly_engine::{
     Absence, Action, Adoption, Attempt, AttemptOutcome, BegunWindow, DaemonRequest, Input, JobRow, Journal,
-    JournalBatch,
+    JournalBatch, Queue,
 };
 
-use super::life::{Life, early, job, seconds};
+use super::life::{Life, early, job, queue, seconds};
 
 const OLD: Attempt = Attempt { job: 9, nth: 1 };
 
@@ -51,6 +52,29 @@ fn an_adopted_attempt_keeps_its_processors_and_its_memory_until_it_ends() {
     assert_eq!(cpus(&mut life, 21, second), [0]);
     assert_eq!(life.status(22).adopted, []);
     assert!(matches!(life.actions(OLD.job)[..], [Action::Forget]), "its folder is removed");
+}
+
+/// Its job was planned there. The last queue would lose the processors of an attempt whose queue nobody knows.
+#[test]
+fn the_queue_of_an_adopted_attempt_lacks_what_it_holds() {
+    let mut life = Life::new(2, 4);
+    let half = || Calendar::constant(Resources::cpus(2).with(Kind::Memory, 500));
+    life.setup.queues[0].pool = half();
+    life.setup.queues.push(Queue { pool: half(), ..queue("last", "easy") });
+    life.setup.cpus = (0..4).collect();
+    life.info.highest = OLD.job;
+    let of_first = Adoption { queue: Some("batch".into()), ..adoption(OLD, &[0, 1]) };
+    life.begin_with(1, &Absence::default(), vec![of_first]);
+    let pools = |life: &mut Life, second| {
+        let status = life.status(second);
+        status.queues.iter().map(|queue| (queue.cpus, queue.memory)).collect::<Vec<_>>()
+    };
+    assert_eq!(pools(&mut life, 2), [(0, Some(200 * 1024)), (2, Some(500 * 1024))]);
+    life.turn(5, vec![over(OLD, 5)]);
+    assert_eq!(pools(&mut life, 6), [(2, Some(500 * 1024)), (2, Some(500 * 1024))]);
+    let unknown = Attempt { nth: 2, ..OLD };
+    life.begin_with(7, &Absence::default(), vec![adoption(unknown, &[0])]);
+    assert_eq!(pools(&mut life, 8), [(2, Some(500 * 1024)), (1, Some(200 * 1024))]);
 }
 
 /// No pool and no job changes then.

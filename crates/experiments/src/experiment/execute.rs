@@ -154,7 +154,7 @@ fn with_jobs(
     let path = store.path(Store::jobs(&run.key));
     std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
     let (file, output) = AtomicFile::create(&path)?;
-    let mut jobs = InOrder::new(CsvJobs::new(output, setup.trace.stem())?);
+    let mut jobs = InOrder::new(CsvJobs::new(output, setup)?);
     let mut observers: Vec<&mut dyn Observer> = vec![&mut jobs];
     for other in others.iter_mut() {
         observers.push(&mut **other);

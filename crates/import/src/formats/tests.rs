@@ -131,7 +131,7 @@ fn output_without_the_parsable_form() {
     let public = "ConsumedEnergyRaw|CPUTimeRAW|ReqCPUS|ReqMem|ReqNodes|Submit|State\n0|158517504|1|100Mc|1|x|TIMEOUT\n";
     refused(
         public,
-        "a:1: missing columns: ElapsedRaw, or Start and End; `miserly workload import slurm --command` prints the \
+        "a:1: missing columns: ElapsedRaw, or Start and End; `miserly workload convert slurm --command` prints the \
          command of sacct",
     );
 }

@@ -187,6 +187,10 @@ impl Policy for Predictive {
         true
     }
 
+    fn gives_quanta(&self) -> bool {
+        self.inner.gives_quanta()
+    }
+
     fn usage_half_life(&self) -> Option<Span> {
         self.inner.usage_half_life()
     }

@@ -216,6 +216,10 @@ impl Policy for Immediate {
         self.name
     }
 
+    fn gives_quanta(&self) -> bool {
+        true
+    }
+
     fn usage_half_life(&self) -> Option<Span> {
         self.inner.usage_half_life()
     }

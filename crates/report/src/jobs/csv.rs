@@ -3,7 +3,12 @@
 use std::io::{self, Write};
 
 use miserly_core::Span;
+use miserly_run::RunSetup;
 use miserly_sim::{Finished, Interruptions, Sink};
+use miserly_workload::TraceError;
+use miserly_workload::swf::{Extra, Extras, Record};
+
+use super::lines::Lines;
 
 /// Columns: those of Batsim in their order, then further ones.
 const COLUMNS: [&str; 28] = [
@@ -42,20 +47,32 @@ const COLUMNS: [&str; 28] = [
 /// The profile is named after the runtime, as Batsim's converter names the delays of a log. The
 /// consumed energy is -1 for unknown. The stretch of a job of zero length is empty. The slots, rows
 /// and run fraction are empty without time slicing or for zero residence time. An unknown user or
-/// queue is empty.
-pub struct CsvJobs<W> {
+/// queue is empty, and so is a missing extra field of the log.
+///
+/// The extra fields come from a second pass over the log, so the jobs must arrive in the order of their submission.
+pub struct CsvJobs<'a, W> {
     output: W,
     workload: String,
+    extras: Vec<Extra>,
+    /// The lines with these fields, if there are any.
+    lines: Option<Lines<Records<'a>>>,
 }
 
-impl<W: Write> CsvJobs<W> {
+type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
+
+impl<'a, W: Write> CsvJobs<'a, W> {
     /// Writes the header line. `output` should be buffered.
     ///
     /// # Errors
-    /// The output fails.
-    pub fn new(mut output: W, workload: &str) -> io::Result<CsvJobs<W>> {
-        writeln!(output, "{}", COLUMNS.join(","))?;
-        Ok(CsvJobs { output, workload: quoted(workload) })
+    /// The output fails, or the log cannot be opened again.
+    pub fn new(mut output: W, setup: &'a RunSetup) -> io::Result<CsvJobs<'a, W>> {
+        let extras: Vec<Extra> = setup.survey.header.extra_columns().known().collect();
+        let records = |setup: &'a RunSetup| setup.records().map(|records| Box::new(records) as Records<'a>);
+        let lines = (!extras.is_empty()).then(|| records(setup)).transpose().map_err(io::Error::other)?;
+        output.write_all(COLUMNS.join(",").as_bytes())?;
+        write_names(&mut output, &extras)?;
+        writeln!(output)?;
+        Ok(CsvJobs { output, workload: quoted(setup.trace.stem()), extras, lines: lines.map(Lines::new) })
     }
 
     /// Returns the output.
@@ -64,7 +81,7 @@ impl<W: Write> CsvJobs<W> {
     }
 }
 
-impl<W: Write> Sink for CsvJobs<W> {
+impl<W: Write> Sink for CsvJobs<'_, W> {
     fn job(&mut self, job: &Finished) -> io::Result<()> {
         let request = &job.request;
         let execution = job.runtime;
@@ -100,8 +117,23 @@ impl<W: Write> Sink for CsvJobs<W> {
                 write!(output, "{number}")?;
             }
         }
+        if let Some(lines) = &mut self.lines {
+            write_extras(output, &self.extras, lines.of(job)?.extras())?;
+        }
         writeln!(output)
     }
+}
+
+/// Writes the names of further columns.
+pub(super) fn write_names(output: &mut impl Write, extras: &[Extra]) -> io::Result<()> {
+    extras.iter().try_for_each(|extra| write!(output, ",{extra}"))
+}
+
+/// Writes the values of further columns.
+pub(super) fn write_extras(output: &mut impl Write, columns: &[Extra], extras: &Extras) -> io::Result<()> {
+    columns.iter().try_for_each(|extra| {
+        write!(output, ",{}", extras.text(*extra).map_or_else(String::new, |text| quoted(&text)))
+    })
 }
 
 /// Converts work to processor-seconds, with decimals only if needed.

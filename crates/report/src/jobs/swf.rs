@@ -6,19 +6,17 @@ use miserly_sim::{Finished, Sink};
 use miserly_workload::TraceError;
 use miserly_workload::swf::{Field, Header, Record, SwfWriter};
 
+use super::lines::Lines;
+
 /// A writer that copies each job's line and replaces wait, runtime, allocation and status.
 ///
-/// The lines come from a second pass over the log. They are matched by the position of the job
-/// ([`Finished::admission`]), so the jobs must arrive in the order of their submission.
+/// The lines come from a second pass over the log, so the jobs must arrive in the order of their submission.
 ///
 /// The status is 1 for a job that completed and 0 for one that was killed at the log's estimate.
 /// SWF has whole seconds only, so waits and runtimes are rounded down.
 pub struct SwfJobs<W, R> {
     writer: SwfWriter<W>,
-    /// Remaining lines.
-    records: R,
-    /// Position of the next line.
-    next: u64,
+    lines: Lines<R>,
 }
 
 impl<W: Write, R: Iterator<Item = Result<Record, TraceError>>> SwfJobs<W, R> {
@@ -34,29 +32,18 @@ impl<W: Write, R: Iterator<Item = Result<Record, TraceError>>> SwfJobs<W, R> {
         for note in notes {
             writer.comment(&format!("; Note: {note}"))?;
         }
-        Ok(SwfJobs { writer, records, next: 0 })
+        Ok(SwfJobs { writer, lines: Lines::new(records) })
     }
 
     /// Returns the output.
     pub fn into_inner(self) -> W {
         self.writer.into_inner()
     }
-
-    /// Returns the line of the job at that position. Skips the lines before it, whose jobs were
-    /// refused.
-    fn record(&mut self, position: u64) -> io::Result<Record> {
-        let skipped = usize::try_from(position.saturating_sub(self.next)).unwrap_or(usize::MAX);
-        self.next = position + 1;
-        match self.records.nth(skipped) {
-            Some(record) => record.map_err(io::Error::other),
-            None => Err(io::Error::other("the log changed during the run: it has fewer jobs")),
-        }
-    }
 }
 
 impl<W: Write, R: Iterator<Item = Result<Record, TraceError>>> Sink for SwfJobs<W, R> {
     fn job(&mut self, job: &Finished) -> io::Result<()> {
-        let mut record = self.record(job.admission)?;
+        let mut record = self.lines.of(job)?;
         record.set(Field::Wait, job.wait().secs());
         record.set(Field::Runtime, job.runtime.secs());
         // Machine sizes fit into `i64`.

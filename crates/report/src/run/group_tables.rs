@@ -138,10 +138,10 @@ fn comparison_table(by: &str, figure: &GroupFigure, outcomes: &[&RunDoc], style:
 
 /// Returns the groups with a row of their own and those that share a row.
 ///
-/// Users and queues are sorted by descending work. Other groups keep their natural order.
+/// Users, queues and other values of the log are sorted by descending work. Other groups keep their natural order.
 fn split<'a>(by: &str, groups: &'a [GroupDoc]) -> (Vec<&'a GroupDoc>, Vec<&'a GroupDoc>) {
     let mut shown: Vec<&GroupDoc> = groups.iter().filter(|group| group.jobs > 0).collect();
-    if !by.parse().is_ok_and(miserly_sim::Grouping::is_by_number) {
+    if !by.parse().is_ok_and(miserly_sim::Grouping::is_by_value) {
         return (shown, Vec::new());
     }
     shown.sort_by(|a, b| b.work.total_cmp(&a.work));

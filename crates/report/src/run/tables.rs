@@ -92,6 +92,11 @@ pub(super) fn facts(outcome: &RunDoc, style: TableStyle) -> Vec<(&'static str, S
     if style.all_measures {
         facts.insert(1, ("idle while jobs waited", percent(outcome.loss_of_capacity)));
         facts.insert(3, ("queue length", format!("mean {}, max {}", figure(queue.mean), queue.max)));
+        let response = style.figure(Quantity::Time, outcome.area_weighted_response);
+        let slowdown = figure(outcome.area_weighted_slowdown);
+        facts.push(("weighted by area", format!("response {response}, slowdown {slowdown}")));
+        let (mean, deviation) = (outcome.throughput_per_hour, outcome.throughput_deviation);
+        facts.push(("ends per hour", format!("{}, standard deviation {}", figure(mean), figure(deviation))));
     }
     // A job that starts with fewer processors, or for a quantum, starts immediately and waits later.
     facts.extend(started_immediately(outcome).map(|text| ("started immediately", text)));
@@ -340,6 +345,9 @@ const ROWS: &[ComparisonRow] = &[
     row("queue length, mean", |run| run.queue_length.mean),
     main(share("utilization", |run| run.utilization_to_last_submission.or(run.utilization))),
     share("utilization, to last end", |run| run.utilization),
+    time(row("response by area, mean", |run| run.area_weighted_response)),
+    row("slowdown by area, mean", |run| run.area_weighted_slowdown),
+    neutral("ends per hour, deviation", |run| run.throughput_deviation),
 ];
 
 const fn share(name: &'static str, value: fn(&RunDoc) -> Option<f64>) -> ComparisonRow {
@@ -439,7 +447,8 @@ pub(super) fn log_entries(outcome: &RunDoc, outcomes: &[&RunDoc]) -> Vec<(&'stat
     }
     entries.push(("jobs", counts));
     let random = |outcome: &&RunDoc| outcome.policy.contains("random");
-    let drawn = settings.estimates.starts_with("uniform") || outcomes.iter().any(random);
+    let drawn = ["uniform", "tsafrir"].iter().any(|model| settings.estimates.starts_with(model))
+        || outcomes.iter().any(random);
     let conventions = format!(
         "estimates {}, overrun {}, event order {}, size {}",
         settings.estimates, settings.overrun, settings.event_order, settings.procs_field
@@ -477,6 +486,9 @@ fn further(settings: &SettingsDoc, drawn: bool, dates: Option<&LogDates>) -> Str
             secs_text(secs.into()),
             settings.seed
         ));
+    }
+    if let Some(feedback) = &settings.feedback {
+        text.push_str(&format!(", feedback by {feedback}"));
     }
     if settings.warmup > 0 {
         text.push_str(&format!(", warm-up {}", secs_text(settings.warmup)));

@@ -1,13 +1,14 @@
 //! The description of a log as text.
 
 use miserly_workload::Description;
-use miserly_workload::describe::{Active, LogClock, OfEstimate, Proportion, ValueSpread};
-use miserly_workload::swf::Field;
+use miserly_workload::describe::{Active, ExtraStats, LogClock, OfEstimate, Proportion, ValueSpread};
+use miserly_workload::swf::{Extra, Field};
 
 use super::json::studied_or_common;
 use super::month::month_text;
 use super::sizes::sizes_text;
 use super::text::{LABEL, bar, commons, duration, labelled, percent, share, short};
+use crate::numbers::decimals;
 
 const BAR: u64 = 24;
 
@@ -38,6 +39,9 @@ pub fn describe_text(log: &Description, studied: &[u64]) -> String {
         hours(log),
         weekdays(log),
     ];
+    if !log.extras.is_empty() {
+        parts.insert(6, extras(log));
+    }
     parts.extend(log.month.as_ref().map(month_text));
     parts.push(missing(log));
     parts.join("\n")
@@ -164,6 +168,29 @@ fn memory(log: &Description) -> String {
         return labelled("Memory", &["none known".to_owned()]);
     }
     labelled("Memory", &known.map(|(name, known)| format!("{name} {}", share(known))))
+}
+
+/// Returns a line for each extra field: the jobs with it, values, total, and hours.
+fn extras(log: &Description) -> String {
+    let line = |stats: &ExtraStats| {
+        let mut items = vec![share(stats.known)];
+        if stats.known.count > 0 {
+            let common = |(value, share): &(String, Proportion)| {
+                format!("{} ({})", value.replace(char::is_control, "\u{fffd}"), percent(*share))
+            };
+            let mut values: Vec<_> = stats.common.iter().map(common).collect();
+            values[0] = format!("{} different; most jobs: {}", stats.distinct, values[0]);
+            items.append(&mut values);
+        }
+        let unit = match stats.extra {
+            Extra::Gpus => Some("GPU hours"),
+            Extra::Nodes => Some("node hours"),
+            _ => None,
+        };
+        items.extend(unit.zip(stats.hours).map(|(unit, hours)| format!("{} {unit}", decimals(hours, 1))));
+        labelled(&format!("  {}", stats.extra), &items)
+    };
+    "Extra fields\n".to_owned() + &log.extras.iter().map(line).collect::<String>()
 }
 
 fn active(label: &str, active: &Active) -> String {

@@ -4,7 +4,7 @@
 use miserly_core::Procs;
 use miserly_workload::check::{Anomaly, Finding};
 use miserly_workload::describe::{
-    Active, ArrivalTimes, Common, EstimateQuality, LogClock, Proportion, ValueSpread,
+    Active, ArrivalTimes, Common, EstimateQuality, ExtraStats, LogClock, Proportion, ValueSpread,
 };
 use miserly_workload::{CheckReport, Description};
 use serde_json::{Map, Value, json};
@@ -56,6 +56,7 @@ pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
         "arrivals": arrivals(&log.arrivals),
         "statuses": statuses.collect::<Map<_, _>>(),
         "memory": { "requested": share(log.requested_memory), "used": share(log.used_memory) },
+        "extras": log.extras.iter().map(extra).collect::<Vec<_>>(),
         "month": log.month.as_ref().map(month_json),
         "missing": missing.collect::<Map<_, _>>(),
     })
@@ -160,6 +161,19 @@ fn spread(spread: Option<ValueSpread>) -> Value {
         json!({
             "count": count, "min": min, "median": median, "mean": mean, "p95": p95, "p99": p99, "max": max,
         })
+    })
+}
+
+fn extra(stats: &ExtraStats) -> Value {
+    let one = |(value, share): &(String, Proportion)| json!({ "value": value, "count": share.count, "share": share.fraction() });
+    json!({
+        "field": stats.extra.name(),
+        "about": stats.extra.about(),
+        "known": share(stats.known),
+        "distinct": stats.distinct,
+        "common": stats.common.iter().map(one).collect::<Vec<_>>(),
+        "total": stats.total,
+        "hours": stats.hours,
     })
 }
 

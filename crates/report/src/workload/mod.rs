@@ -10,6 +10,8 @@ mod check;
 
 mod import;
 
+mod slice;
+
 mod json;
 
 mod text;
@@ -18,3 +20,4 @@ pub use check::check_text;
 pub use describe::describe_text;
 pub use import::{import_json, import_summary, import_text};
 pub use json::{check_json, describe_json};
+pub use slice::{slice_json, slice_text};

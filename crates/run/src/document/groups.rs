@@ -39,7 +39,7 @@ impl GroupDoc {
         groups.iter_mut().map(|(key, group)| GroupDoc::new(key, group)).collect()
     }
 
-    fn new(key: GroupKey, group: &mut miserly_sim::Group) -> GroupDoc {
+    fn new(key: &GroupKey, group: &mut miserly_sim::Group) -> GroupDoc {
         let (from, to) = key.runtimes().unzip();
         GroupDoc {
             group: key.to_string(),

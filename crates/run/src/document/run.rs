@@ -52,6 +52,15 @@ pub struct RunDoc {
     pub makespan: Option<f64>,
     /// Ended jobs per hour of the makespan.
     pub throughput_per_hour: Option<f64>,
+    /// Standard deviation of the jobs ended per hour, over the whole hours of the log in the makespan.
+    #[serde(default)]
+    pub throughput_deviation: Option<f64>,
+    /// Mean response in seconds, weighted by processors x runtime.
+    #[serde(default)]
+    pub area_weighted_response: Option<f64>,
+    /// Mean slowdown, weighted by processors x runtime.
+    #[serde(default)]
+    pub area_weighted_slowdown: Option<f64>,
     /// Number of waiting jobs.
     pub queue_length: QueueLengthDoc,
     /// Promises made, kept and broken.
@@ -327,6 +336,9 @@ impl RunDoc {
             suspended: SuspensionDoc::new(metrics),
             makespan: metrics.makespan().map(miserly_core::Span::as_secs_f64),
             throughput_per_hour: metrics.throughput_per_hour(),
+            throughput_deviation: metrics.throughput_deviation(),
+            area_weighted_response: metrics.area_weighted_response(),
+            area_weighted_slowdown: metrics.area_weighted_slowdown(),
             queue_length: QueueLengthDoc { mean: queue_mean, max: queue_max },
             promises: PromisesDoc { made, kept: made - broken, broken },
             planned_starts: metrics.planned_starts(),

@@ -43,6 +43,9 @@ pub struct SettingsDoc {
     /// Seconds by which submissions were moved at random, at most; if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shake: Option<u32>,
+    /// How jobs found the earlier ones after whose ends they were submitted, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
     /// Warm-up in seconds.
     pub warmup: i64,
     /// Measured terminations, if they are not all after the warm-up.
@@ -93,6 +96,7 @@ impl RunSetup {
             load_is_scaled: matches!(jobs.arrivals, ArrivalScaling::Scaled(_)),
             offline: jobs.arrivals == ArrivalScaling::Offline,
             shake: Some(jobs.shake).filter(|secs| *secs > 0),
+            feedback: self.options.feedback.map(|feedback| feedback.to_string()),
             warmup: *warmup,
             batches: batches.map(BatchSettings::from),
             seed: jobs.seed,

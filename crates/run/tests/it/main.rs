@@ -1,5 +1,7 @@
-//! The tests of this crate: its examples, and its documents.
+//! The tests of this crate: its examples, its documents, and feedback.
 
 mod document;
 
 mod examples;
+
+mod feedback;

@@ -20,6 +20,10 @@ mod sliced;
 
 mod steady;
 
+mod area;
+
+mod throughput;
+
 mod window;
 
 mod series;
@@ -46,7 +50,9 @@ pub use student::student_t_95;
 pub use suspended::Suspended;
 pub use window::{BatchRule, Mark, Window};
 
+use self::area::AreaWeighted;
 use self::steady::Steady;
+use self::throughput::HourlyEnds;
 use crate::finished::{Finished, Observer, SystemSnapshot};
 
 /// The measures of the papers over the jobs of a run.
@@ -101,6 +107,8 @@ struct Totals {
     last_end: Option<Time>,
     queue: QueueMeasure,
     steady: Steady,
+    area: AreaWeighted,
+    ends: HourlyEnds,
 }
 
 /// The queue over time.
@@ -241,6 +249,24 @@ impl Metrics {
             .map(|span| self.totals.simulated as f64 * 3600.0 / span.as_secs_f64())
     }
 
+    /// Returns the standard deviation of the jobs that ended per hour, over the whole hours of the log
+    /// between the first submission and the last end, or `None` without one.
+    pub fn throughput_deviation(&self) -> Option<f64> {
+        self.totals.ends.deviation(self.totals.first_submit?, self.totals.last_end?)
+    }
+
+    /// Returns the mean response of the measured jobs, in seconds, weighted by processors x runtime, or
+    /// `None` without work.
+    pub fn area_weighted_response(&self) -> Option<f64> {
+        self.totals.area.response()
+    }
+
+    /// Returns the mean slowdown of the measured jobs, weighted by processors x runtime, or `None`
+    /// without work.
+    pub fn area_weighted_slowdown(&self) -> Option<f64> {
+        self.totals.area.slowdown()
+    }
+
     /// Returns the mean number of used slots over the makespan, if time is sliced.
     pub fn used_slots(&self) -> Option<f64> {
         let end = self.totals.last_end?;
@@ -273,7 +299,9 @@ impl Metrics {
         self.suspended.add(job);
         self.totals.lost += job.lost;
         self.totals.last_end = self.totals.last_end.max(Some(job.end));
+        self.totals.ends.add(job.end);
         if let Some(place) = place {
+            self.totals.area.add(job, work);
             self.measure(job, place);
         }
     }
@@ -390,6 +418,7 @@ mod tests {
             runtime,
             killed: number % 5 == 0,
             status: LoggedStatus::Unknown,
+            labels: Vec::new(),
             start,
             end: start + runtime,
             reason: Some(StartReason::Reserved),
@@ -444,6 +473,87 @@ mod tests {
         assert_eq!(utilizations([0, 150, 900]), (Some(0.375), Some(0.15)));
     }
 
+    /// Returns the measures of jobs as submission, start, runtime and processors.
+    fn metrics_of(jobs: &[[i64; 4]]) -> Metrics {
+        let secs = |secs| Span::from_secs(secs).unwrap();
+        let mut metrics = Metrics::new(10, Span::ZERO);
+        for (admission, [submit, start, runtime, procs]) in (0..).zip(jobs) {
+            let procs = Resources::cpus(procs.unsigned_abs());
+            let request = Request::new(1, Time::ZERO + secs(*submit), secs(*runtime), procs);
+            metrics.submitted(request.submit, &request);
+            let (start, runtime) = (Time::ZERO + secs(*start), secs(*runtime));
+            let end = start + runtime;
+            metrics.measure_end(&Finished { admission, request, runtime, start, end, ..job(0) });
+        }
+        metrics
+    }
+
+    /// Areas 200 and 400 with responses 150 and 100: 70 000 / 600. Slowdowns 1.5 and 1: 700 / 600. The job
+    /// without a runtime has no area.
+    #[test]
+    fn jobs_weighted_by_their_area() {
+        let metrics = metrics_of(&[[0, 50, 100, 2], [10, 10, 100, 4], [20, 900, 0, 8]]);
+        assert_eq!(metrics.area_weighted_response(), Some(70_000.0 / 600.0));
+        assert_eq!(metrics.area_weighted_slowdown(), Some(700.0 / 600.0));
+        let none = metrics_of(&[[0, 0, 0, 1]]);
+        assert_eq!((none.area_weighted_response(), none.area_weighted_slowdown()), (None, None));
+    }
+
+    /// The first submission is at 1800 s and the last end at 4 h: the hours 1, 2 and 3 have 2, 0 and 1 ends.
+    /// The mean is 1 and the deviation sqrt((1 + 1 + 0) / 3) = sqrt(6) / 3.
+    #[test]
+    fn the_deviation_of_the_throughput() {
+        let metrics = metrics_of(&[
+            [1800, 1800, 60, 1],
+            [1800, 3600, 0, 1],
+            [1800, 3600, 3599, 1],
+            [1800, 10_800, 60, 1],
+            [1800, 14_340, 60, 1],
+        ]);
+        assert_eq!(metrics.throughput_deviation(), Some(f64::sqrt(6.0) / 3.0));
+        assert_eq!(metrics_of(&[[0, 0, 3599, 1]]).throughput_deviation(), None);
+        assert_eq!(metrics_of(&[[0, 0, 3600, 1]]).throughput_deviation(), Some(0.0));
+    }
+
+    proptest::proptest! {
+        /// Against sums of floating-point numbers, and a count for each hour from the first to the last.
+        #[test]
+        fn weighted_means_and_the_deviation_are_those_of_a_naive_sum(
+            jobs in proptest::collection::vec(
+                (0..20_000_i64, 0..30_000_i64, 0..9000_i64, 1..10_i64), 1..40)
+        ) {
+            let mut jobs: Vec<[i64; 4]> = jobs
+                .into_iter()
+                .map(|(submit, wait, runtime, procs)| [submit, submit + wait, runtime, procs])
+                .collect();
+            jobs.sort_unstable();
+            let metrics = metrics_of(&jobs);
+            let near = |a: Option<f64>, b: f64| match a {
+                Some(a) => (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+                None => b.is_nan(),
+            };
+            let weighted = |value: &dyn Fn(f64, f64) -> f64| {
+                let ran = || jobs.iter().filter(|job| job[2] > 0);
+                let area = |job: &[i64; 4]| (job[2] * job[3]) as f64;
+                let response = |job: &[i64; 4]| (job[1] + job[2] - job[0]) as f64;
+                ran().map(|job| area(job) * value(response(job), job[2] as f64)).sum::<f64>()
+                    / ran().map(area).sum::<f64>()
+            };
+            proptest::prop_assert!(near(metrics.area_weighted_response(), weighted(&|response, _| response)));
+            let slowdown = weighted(&|response, runtime| response / runtime);
+            proptest::prop_assert!(near(metrics.area_weighted_slowdown(), slowdown));
+            let first = jobs[0][0];
+            let last = jobs.iter().map(|job| job[1] + job[2]).max().unwrap();
+            let hours: Vec<f64> = (0..20)
+                .filter(|hour| first <= hour * 3600 && hour * 3600 + 3600 <= last)
+                .map(|hour| jobs.iter().filter(|job| (job[1] + job[2]) / 3600 == hour).count() as f64)
+                .collect();
+            let mean = hours.iter().sum::<f64>() / hours.len() as f64;
+            let variance = hours.iter().map(|jobs| (jobs - mean).powi(2)).sum::<f64>() / hours.len() as f64;
+            proptest::prop_assert!(near(metrics.throughput_deviation(), variance.sqrt()));
+        }
+    }
+
     #[test]
     fn the_order_of_the_ends_does_not_show() {
         let figures = |mut metrics: Metrics| {
@@ -457,6 +567,8 @@ mod tests {
                 metrics.promises(),
                 metrics.makespan(),
                 metrics.utilization_to_last_submission(),
+                (metrics.area_weighted_response(), metrics.area_weighted_slowdown()),
+                metrics.throughput_deviation(),
             )
         };
         let in_order = figures(measured(0..90));

@@ -94,6 +94,7 @@ impl Simulation {
         for observer in observers.iter_mut() {
             observer.refused(now, &live.request, why)?;
         }
+        self.feedback.ended(live.request.number, now);
         self.unused.push(job);
         Ok(())
     }

@@ -5,6 +5,7 @@ use miserly_core::{Entry, Kind, Machine, PeSet, Placement, Request, Span, StartR
 use crate::finished::{Allocation, Finished};
 use crate::interruptions::Interrupted;
 use crate::job::{Job, LoggedStatus};
+use crate::label::{Label, LabelValue};
 use crate::numbering::Numbering;
 use crate::opportunistic::BeforeStart;
 use crate::slices::{Slices, Turns};
@@ -19,6 +20,7 @@ pub(super) struct Live {
     pub(super) killed: bool,
     pub(super) status: LoggedStatus,
     pub(super) used_memory: Option<u64>,
+    labels: Vec<(Label, LabelValue)>,
     pub(super) started: Option<Started>,
     pub(super) promised: Option<Time>,
     pub(super) reserved: Option<Time>,
@@ -70,6 +72,7 @@ impl Live {
             killed: job.killed,
             status: job.status,
             used_memory: job.used_memory,
+            labels: job.labels,
             started: None,
             promised: None,
             reserved: None,
@@ -166,6 +169,7 @@ impl Live {
             runtime: self.runtime,
             killed: self.killed,
             status: self.status,
+            labels: self.labels,
             start: at,
             end,
             reason,

@@ -4,6 +4,8 @@ mod continued;
 
 mod effects;
 
+mod feedback;
+
 mod live;
 
 use std::convert::Infallible;
@@ -15,6 +17,7 @@ use miserly_core::{
     Submission, System, Time, Violation, queue_position,
 };
 
+pub use self::feedback::FeedbackJobs;
 use self::live::{Due, Live};
 use crate::event_queue::EventQueue;
 use crate::finished::{Observer, SystemSnapshot};
@@ -74,6 +77,8 @@ pub struct Simulation {
     unused: Vec<JobId>,
     /// Ends, and the ends of estimates that jobs outlive.
     due: EventQueue,
+    /// Jobs that are submitted after the end of another one.
+    feedback: FeedbackJobs,
     starts: u64,
     admitted: u64,
     /// The free processors by number, if processors are numbered.
@@ -115,6 +120,7 @@ impl Simulation {
             live: Vec::new(),
             unused: Vec::new(),
             due: EventQueue::new(),
+            feedback: FeedbackJobs::default(),
             starts: 0,
             admitted: 0,
             pes: None,
@@ -147,6 +153,12 @@ impl Simulation {
     #[must_use]
     pub fn with_interactive(self, changes: Box<dyn Iterator<Item = (Time, Procs)> + Send>) -> Simulation {
         Simulation { load: BackgroundLoad::new(changes), ..self }
+    }
+
+    /// Adds jobs that are submitted after the end of another one. A job of the source comes before one of these at
+    /// the same instant.
+    pub fn add_feedback(&mut self, feedback: FeedbackJobs) {
+        self.feedback = feedback;
     }
 
     /// Returns the queues with their ledgers.
@@ -228,7 +240,8 @@ impl Simulation {
             Some(Err(_)) => Some(Time::from_ticks(i64::MIN)),
             None => None,
         };
-        let next = [arrival, self.due.next_time(), self.system.wake()].into_iter().flatten().min()?;
+        let next = [arrival, self.feedback.next_time(), self.due.next_time(), self.system.wake()];
+        let next = next.into_iter().flatten().min()?;
         // Interactive work may go on for ever; the run does not.
         Some(self.load.next().map_or(next, |change| change.min(next)))
     }
@@ -248,6 +261,7 @@ impl Simulation {
                 // An opportunistic job may end before its start.
                 _ => {
                     let how = if live.killed { EndHow::KilledAtEstimate } else { EndHow::Done };
+                    self.feedback.ended(live.request.number, now);
                     self.round.ended.push(Ended { job, how });
                     self.ended.push(job);
                 }
@@ -265,25 +279,32 @@ impl Simulation {
         I: Iterator<Item = Result<Job, E>>,
     {
         while let Some(job) = jobs.next_if(|job| job.as_ref().map_or(true, |job| job.request.submit <= now)) {
-            let job = job.map_err(RunError::Source)?;
-            for observer in observers.iter_mut() {
-                observer.submitted(now, &job.request);
-            }
-            let mut request = job.request.clone();
-            request.known_runtime = self.discloses_runtimes.then_some(job.runtime.0);
-            let queues = self.system.queues().len();
-            let queue = queue_position(request.queue, queues);
-            if queues > 1 {
-                request.queue = u32::try_from(queue).ok();
-            }
-            let submission = Submission { job: self.handle(), request };
-            let live = Live::new(job, queue, self.admitted);
-            self.submitted_work += live.work();
-            self.live[submission.job.index()] = Some(Box::new(live));
-            self.admitted += 1;
-            self.round.submitted.push(submission);
+            self.admit(now, job.map_err(RunError::Source)?, observers);
+        }
+        while let Some(job) = self.feedback.next(now) {
+            self.admit(now, job, observers);
         }
         Ok(())
+    }
+
+    /// Submits a job in the round.
+    fn admit(&mut self, now: Time, job: Job, observers: &mut [&mut dyn Observer]) {
+        for observer in observers.iter_mut() {
+            observer.submitted(now, &job.request);
+        }
+        let mut request = job.request.clone();
+        request.known_runtime = self.discloses_runtimes.then_some(job.runtime.0);
+        let queues = self.system.queues().len();
+        let queue = queue_position(request.queue, queues);
+        if queues > 1 {
+            request.queue = u32::try_from(queue).ok();
+        }
+        let submission = Submission { job: self.handle(), request };
+        let live = Live::new(job, queue, self.admitted);
+        self.submitted_work += live.work();
+        self.live[submission.job.index()] = Some(Box::new(live));
+        self.admitted += 1;
+        self.round.submitted.push(submission);
     }
 
     /// Returns a handle that no job in the system has.

@@ -7,6 +7,7 @@ mod batches;
 mod eqspatial;
 mod event_queue;
 mod family;
+mod feedback;
 mod formulas;
 mod gang;
 mod hosts;

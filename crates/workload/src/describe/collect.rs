@@ -7,6 +7,7 @@ use miserly_core::Procs;
 use super::arrivals::ArrivalCounter;
 use super::by_size::{SizeCounter, buckets};
 use super::estimates::EstimateCounter;
+use super::extras::ExtraCounter;
 use super::interest::interesting;
 use super::o2k::MonthCollector;
 use super::run_lengths::RunLengthCounter;
@@ -42,6 +43,7 @@ pub(super) struct Collector {
     statuses: BTreeMap<i64, u64>,
     requested_memory: u64,
     used_memory: u64,
+    extras: ExtraCounter,
     missing: [u64; 18],
 }
 
@@ -61,6 +63,7 @@ impl Collector {
         self.add_times(record, header);
         self.add_size(record);
         self.estimates.add(record);
+        self.extras.add(record);
         add_known(&mut self.runtimes, record, Field::Runtime);
         add_known(&mut self.waits, record, Field::Wait);
         add_known(&mut self.users, record, Field::User);
@@ -128,6 +131,7 @@ impl Collector {
             used_memory: share(self.used_memory),
             queues: active(&self.queues),
             partitions: active(&self.partitions),
+            extras: self.extras.finish(header, self.jobs),
             month: self.month.map(MonthCollector::finish),
             missing: Field::ALL.map(|field| (field, self.missing[field as usize])),
         }

@@ -12,6 +12,8 @@ mod arrivals;
 
 mod estimates;
 
+mod extras;
+
 mod study;
 
 mod by_size;
@@ -28,6 +30,7 @@ pub use crate::local_time::LogClock;
 pub use arrivals::ArrivalTimes;
 pub use by_size::{BUCKETS, OfSize, SizeBucket};
 pub use estimates::{EstimateQuality, ROUND};
+pub use extras::ExtraStats;
 pub use interest::{Interest, Interesting, Popularity, SOME, Verdict, YES};
 pub use o2k::{ClassRow, Demand, MonthStudy, Statement, Unit};
 pub use run_lengths::{FEW_RUNS, RunLengths, Runs};
@@ -85,6 +88,8 @@ pub struct Description {
     pub queues: Active,
     /// Partitions, commonest first.
     pub partitions: Active,
+    /// Extra fields that the header names.
+    pub extras: Vec<ExtraStats>,
     /// Comparison with the paper's month of the NCSA Origin 2000, if the model `o2k` generated the
     /// log.
     pub month: Option<MonthStudy>,

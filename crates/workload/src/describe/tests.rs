@@ -69,3 +69,21 @@ fn a_log_without_jobs_is_an_error() {
     let error = describe(&trace, None, ProcsField::Allocated).unwrap_err();
     assert!(error.to_string().starts_with("empty: no jobs found"), "{error}");
 }
+
+#[test]
+fn extra_fields() {
+    let log = "; MaxProcs: 10\n; Extra: account gpus other nodes\n\
+               1 0 5 3600 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1 physics 0.5 x\n\
+               2 9 5 7200 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1 zoology 2\n\
+               3 9 5 -1 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1 zoology 16\n\
+               4 9 5 60 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n";
+    let log = describe(&Trace::memory("toy", log.into()), None, ProcsField::Allocated).unwrap();
+    let share = |count| Proportion { count, of: 4 };
+    let value = |text: &str, count| (text.to_owned(), share(count));
+    let [nodes, gpus, account] = &log.extras[..] else { panic!("{:?}", log.extras) };
+    assert_eq!((nodes.known, nodes.distinct, nodes.hours), (share(0), 0, Some(0.0)));
+    assert_eq!((gpus.known, gpus.total, gpus.hours), (share(3), Some(18.5), Some(4.5)));
+    assert_eq!(gpus.common, [value("0.5", 1), value("2", 1), value("16", 1)]);
+    assert_eq!((account.known, account.distinct, account.total), (share(3), 2, None));
+    assert_eq!(account.common, [value("zoology", 2), value("physics", 1)]);
+}

@@ -23,7 +23,7 @@ pub struct GeneratedJob {
     pub user: u32,
     /// Executable, from 1, if the model has any. Jobs with the same number are the same job.
     pub executable: Option<u64>,
-    /// Queue, from 1, if the model has any.
+    /// Queue, if the model has any; 0 is for interactive jobs.
     pub queue: Option<u32>,
     /// Number of the job whose end caused this submission, if any.
     pub after: Option<u64>,

@@ -23,12 +23,17 @@ mod feitelson96;
 
 mod sud;
 
+mod drand48;
+
+mod lublin99;
+
 mod o2k;
 
 mod options;
 
 pub use feitelson96::Feitelson96;
 pub use log::{GeneratedJob, GeneratedLog, JobMemory};
+pub use lublin99::{Lublin99, LublinParameters, LublinTypes};
 pub use o2k::O2k;
 pub use options::ModelOptions;
 pub use sud::{Sud, SudSizes};
@@ -112,6 +117,11 @@ pub const MODELS: &[ModelEntry] = &[
             let shape = options.shape(Sud::SIZED_NAME, Sud::SIZED_SHAPE)?;
             Ok(Box::new(Sud { sizes: SudSizes::Feitelson96, ..Sud::with_shape(shape) }))
         },
+    },
+    ModelEntry {
+        name: Lublin99::NAME,
+        about: "Batch and interactive jobs with a daily cycle (Lublin and Feitelson, 1999); the draws of the archive's program",
+        build: |options| Ok(Box::new(Lublin99::from_options(options)?)),
     },
     ModelEntry {
         name: O2k::NAME,
@@ -204,7 +214,7 @@ mod tests {
         let error = find_model("feitelsen96").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96, o2k"
+            "no model \"feitelsen96\"; there are feitelson96, sud, sud-feitelson96, lublin99, o2k"
         );
     }
 
@@ -217,7 +227,7 @@ mod tests {
             seed: Some(1),
             ..ModelOptions::default()
         };
-        for name in [Feitelson96::NAME, Sud::NAME, Sud::SIZED_NAME] {
+        for name in [Feitelson96::NAME, Sud::NAME, Sud::SIZED_NAME, Lublin99::NAME] {
             let model = (find_model(name).unwrap().build)(&options).unwrap();
             assert_eq!(model.generate().unwrap().jobs.len(), 3);
         }

@@ -21,6 +21,12 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * STEP
     }
 
+    /// Draws a whole number below `count`, which is positive.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below a usize")]
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        ((self.uniform() * count as f64) as usize).min(count - 1)
+    }
+
     /// Draws from an exponential distribution with this mean.
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         // 1 - u is never 0.

@@ -2,6 +2,8 @@
 
 use miserly_core::Procs;
 
+use super::ExtraColumns;
+
 /// The header comments of a log that a simulation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
@@ -22,10 +24,12 @@ impl Header {
     /// Returns the trimmed value of the first `; Name: value` line. The case of the name is
     /// ignored.
     pub fn value(&self, name: &str) -> Option<&str> {
-        self.comments.iter().find_map(|comment| {
-            let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
-            (key.trim().eq_ignore_ascii_case(name)).then(|| value.trim())
-        })
+        self.comments.iter().find_map(|comment| value_of(comment, name))
+    }
+
+    /// Returns the [extra fields](super::Extra) of the log. Without an `; Extra:` line, there are none.
+    pub fn extra_columns(&self) -> ExtraColumns {
+        self.comments.iter().find_map(|comment| ExtraColumns::of_comment(comment)).unwrap_or_default()
     }
 
     /// Returns the numbers and names of the `; Name: number name` lines, such as `; Queue: 2 batch`.
@@ -62,6 +66,17 @@ impl Header {
         // Offsets of more than a day are damage.
         (-86_400..=86_400).contains(&offset).then_some(offset)
     }
+}
+
+/// Returns the trimmed value of a `; Name: value` line with this name.
+pub(crate) fn value_of<'a>(comment: &'a str, name: &str) -> Option<&'a str> {
+    let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
+    key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
+}
+
+/// Returns whether a comment has the number of the jobs of its log.
+pub fn is_count(comment: &str) -> bool {
+    ["MaxJobs", "MaxRecords"].iter().any(|name| value_of(comment, name).is_some())
 }
 
 fn leading_integer(value: &str) -> Option<u32> {

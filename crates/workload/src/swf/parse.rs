@@ -1,5 +1,6 @@
 //! Parsing of a line into a record without allocation.
 
+use super::extra::{BadExtra, Extra, ExtraColumns, Extras};
 use super::record::{DECIMAL_MAX, Decimal, Field, Record};
 
 /// Maximum number of digits of a field. More digits are damage.
@@ -39,6 +40,16 @@ pub enum LineError {
         /// Its text, shortened.
         text: String,
     },
+    /// An extra field has no valid value.
+    #[error("field {number} ({extra}) is {text:?}, which is not {}", extra.kind().wanted())]
+    Extra {
+        /// Number of the field, from 19.
+        number: usize,
+        /// Extra field.
+        extra: Extra,
+        /// Its text, shortened.
+        text: String,
+    },
 }
 
 fn way_out(found: usize) -> &'static str {
@@ -55,9 +66,9 @@ const FEWEST: usize = Field::Allocated as usize + 1;
 /// Counts of the lines that deviate from the format and are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deviations {
-    /// Lines with more than eighteen fields. The further ones are ignored.
+    /// Lines with more than eighteen fields and the [extra ones](Extra) of the log. The further ones are ignored.
     pub extra_fields: u64,
-    /// Largest number of fields in a line with more than eighteen; 0 without such a line.
+    /// Largest number of fields in such a line; 0 without one.
     pub most_fields: u64,
     /// Lines with fewer than eighteen fields. The missing ones are unknown.
     pub missing_fields: u64,
@@ -72,7 +83,8 @@ pub struct Deviations {
 /// # Errors
 /// There are fewer than eighteen fields, or a field is not a number or out of range.
 pub fn parse_line(line: &[u8], record: &mut Record) -> Result<(), LineError> {
-    parse_counted(line, record, false, &mut Deviations::default())
+    record.extras = Extras::default();
+    parse_counted(line, record, false, &ExtraColumns::default(), &mut Deviations::default())
 }
 
 /// Parses a job line, and counts how it deviates. With `fill`, missing fields are unknown.
@@ -80,24 +92,28 @@ pub(super) fn parse_counted(
     line: &[u8],
     record: &mut Record,
     fill: bool,
+    columns: &ExtraColumns,
     deviations: &mut Deviations,
 ) -> Result<(), LineError> {
-    let parsed = parse_fields(line, record, fill, deviations);
+    let parsed = parse_fields(line, record, fill, deviations)
+        .and_then(|rest| parse_further(rest, record, columns, deviations));
     parsed.map_err(|error| if is_text(line) { error } else { LineError::NoText })
 }
 
-fn parse_fields(
-    line: &[u8],
+/// Parses the eighteen fields. Returns the rest of the line.
+fn parse_fields<'a>(
+    line: &'a [u8],
     record: &mut Record,
     fill: bool,
     deviations: &mut Deviations,
-) -> Result<(), LineError> {
+) -> Result<&'a [u8], LineError> {
     let mut block = [b'\n'; BLOCK];
-    if let Some(copy) = block[..BLOCK - 1].get_mut(..line.len()) {
-        copy.copy_from_slice(line);
-        if parse_plain(&block, record) == Some(line.len()) {
-            return Ok(());
-        }
+    let copied = line.len().min(BLOCK - 1);
+    block[..copied].copy_from_slice(&line[..copied]);
+    if let Some(end) = parse_eighteen(&block, record)
+        && line.get(end).is_none_or(|&byte| is_blank(byte))
+    {
+        return Ok(&line[end..]);
     }
     let (mut rest, mut decimals) = (line, false);
     for field in Field::ALL {
@@ -122,10 +138,23 @@ fn parse_fields(
         record.fields[field as usize] = parse_field(field, token, record)?;
     }
     deviations.decimals += u64::from(decimals);
-    let more = count_tokens(rest) as u64;
+    Ok(rest)
+}
+
+/// Parses the extra fields behind the eighteenth, and counts any further ones.
+fn parse_further(
+    mut rest: &[u8],
+    record: &mut Record,
+    columns: &ExtraColumns,
+    deviations: &mut Deviations,
+) -> Result<(), LineError> {
+    if !columns.is_empty() {
+        columns.parse(&mut rest, &mut record.extras).map_err(|bad| bad_extra(&bad))?;
+    }
+    let more = count_tokens(rest);
     if more > 0 {
         deviations.extra_fields += 1;
-        deviations.most_fields = deviations.most_fields.max(18 + more);
+        deviations.most_fields = deviations.most_fields.max((18 + columns.len() + more) as u64);
     }
     Ok(())
 }
@@ -152,6 +181,13 @@ pub(super) const BLOCK: usize = 256;
 #[inline]
 pub(super) fn parse_plain(block: &[u8; BLOCK], record: &mut Record) -> Option<usize> {
     let end = memchr::memchr(b'\n', block)?;
+    let at = parse_eighteen(block, record)?;
+    block[at..end].iter().all(|&byte| is_blank(byte)).then_some(end)
+}
+
+/// Parses the fields of an ordinary line at the start of a block that contains a line end. Returns their end.
+#[inline]
+fn parse_eighteen(block: &[u8; BLOCK], record: &mut Record) -> Option<usize> {
     let mut cursor = Cursor { block, at: 0 };
     let [job, submit, wait, runtime, allocated, cpu_time, others @ ..] = &mut record.fields;
     cursor.skip_spaces();
@@ -171,7 +207,7 @@ pub(super) fn parse_plain(block: &[u8; BLOCK], record: &mut Record) -> Option<us
     for value in others {
         *value = cursor.number()?;
     }
-    block[usize::from(cursor.at)..end].iter().all(|&byte| is_blank(byte)).then_some(end)
+    Some(usize::from(cursor.at))
 }
 
 /// A position in a block that contains a line end.
@@ -253,7 +289,7 @@ impl Cursor<'_> {
 
 /// Removes the next run of non-blank bytes from the front of `rest`.
 #[inline]
-fn next_token<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+pub(super) fn next_token<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let line = *rest;
     let start = line.iter().position(|&byte| !is_blank(byte))?;
     let length = line[start..].iter().position(|&byte| is_blank(byte)).unwrap_or(line.len() - start);
@@ -339,6 +375,11 @@ fn out_of_range(field: Field, token: &[u8]) -> LineError {
     LineError::OutOfRange { field, text: shown(token) }
 }
 
+#[cold]
+fn bad_extra(bad: &BadExtra) -> LineError {
+    LineError::Extra { number: 19 + bad.position, extra: bad.extra, text: shown(&bad.token) }
+}
+
 /// Returns a token for a message: short and printable.
 fn shown(token: &[u8]) -> String {
     const SHOWN_MAX: usize = 24;
@@ -372,8 +413,9 @@ mod tests {
     #[test]
     fn lines_that_deviate_are_counted() {
         let (mut record, mut found) = (Record::unknown(), Deviations::default());
+        let columns = ExtraColumns::default();
         let mut parse = |line: &str, fill| {
-            parse_counted(line.as_bytes(), &mut record, fill, &mut found).unwrap();
+            parse_counted(line.as_bytes(), &mut record, fill, &columns, &mut found).unwrap();
             Field::ALL.map(|field| record.get(field))
         };
         let whole = parse(&format!("1 0 -1 30 2 -1 {TAIL} 7"), true);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead};
 
+use super::extra::{ExtraColumns, Extras};
 use super::parse::{Deviations, LineError, is_blank, parse_counted, parse_plain};
 use super::record::Record;
 
@@ -94,14 +95,24 @@ pub struct Reader<R> {
     has_line_end: bool,
     fills_missing: bool,
     deviations: Deviations,
+    columns: ExtraColumns,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Creates a reader of uncompressed text.
     pub fn new(input: R) -> Reader<R> {
         let (buffer, record) = (Vec::with_capacity(256), Record::unknown());
-        let deviations = Deviations::default();
-        Reader { input, buffer, record, line: 0, has_line_end: true, fills_missing: false, deviations }
+        let (deviations, columns) = (Deviations::default(), ExtraColumns::default());
+        Reader {
+            input,
+            buffer,
+            record,
+            line: 0,
+            has_line_end: true,
+            fills_missing: false,
+            deviations,
+            columns,
+        }
     }
 
     /// Returns the reader that takes missing fields at the end of a line as unknown, if `fill` is set.
@@ -131,11 +142,18 @@ impl<R: BufRead> Reader<R> {
         if !self.fill()? {
             return Ok(None);
         }
-        let Reader { buffer, record, line, fills_missing, deviations, .. } = self;
+        let Reader { buffer, record, line, fills_missing, deviations, columns, .. } = self;
         match buffer.iter().find(|&&byte| !is_blank(byte)) {
             None => Ok(Some(LogLine::Blank)),
-            Some(b';') => Ok(Some(LogLine::Comment(make_text(buffer)))),
-            Some(_) => match parse_counted(buffer, record, *fills_missing, deviations) {
+            Some(b';') => {
+                let comment = make_text(buffer);
+                if let Some(extra) = ExtraColumns::of_comment(comment) {
+                    *columns = extra;
+                    *record.extras_mut() = Extras::default();
+                }
+                Ok(Some(LogLine::Comment(comment)))
+            }
+            Some(_) => match parse_counted(buffer, record, *fills_missing, columns, deviations) {
                 Ok(()) => Ok(Some(LogLine::Job(record))),
                 Err(error) => Err(ReadError::Malformed { line: *line, error }),
             },
@@ -172,6 +190,9 @@ impl<R: BufRead> Reader<R> {
     ///
     /// All other lines are left to [`next_line`](Reader::next_line).
     fn parse_in_place(&mut self) -> Result<bool, ReadError> {
+        if !self.columns.is_empty() {
+            return Ok(false);
+        }
         let available = match self.input.fill_buf() {
             Ok(available) => available,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(false),

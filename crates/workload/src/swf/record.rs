@@ -4,6 +4,8 @@ use std::fmt;
 
 use miserly_core::named_enum;
 
+use super::Extras;
+
 named_enum! {
     /// A field of the Standard Workload Format. Its value is its position from 0.
     pub enum Field {
@@ -103,17 +105,18 @@ impl fmt::Debug for Decimal {
     }
 }
 
-/// A job line: eighteen fields, -1 for unknown. Times are in seconds, memory in kB per processor.
+/// A job line: eighteen fields, -1 for unknown, and extra fields. Times are in seconds, memory in kB per processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub(crate) fields: [i64; 18],
     pub(crate) cpu_time: Decimal,
+    pub(super) extras: Extras,
 }
 
 impl Record {
     /// Creates a record with all fields unknown.
     pub fn unknown() -> Record {
-        Record { fields: [-1; 18], cpu_time: Decimal::default() }
+        Record { fields: [-1; 18], cpu_time: Decimal::default(), extras: Extras::default() }
     }
 
     /// Returns a field; the whole part of field 6.
@@ -142,6 +145,16 @@ impl Record {
         let (whole, rest) = (hundredths / 100, hundredths % 100);
         self.fields[Field::CpuTime as usize] = i64::try_from(whole).unwrap_or(i64::MAX);
         self.cpu_time = Decimal::from_checked(format!("{whole}.{rest:02}").as_bytes()).unwrap_or_default();
+    }
+
+    /// Returns the extra fields.
+    pub fn extras(&self) -> &Extras {
+        &self.extras
+    }
+
+    /// Returns the extra fields, to be changed.
+    pub fn extras_mut(&mut self) -> &mut Extras {
+        &mut self.extras
     }
 
     /// Returns the original text of field 6.

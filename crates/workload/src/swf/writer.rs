@@ -2,19 +2,23 @@
 
 use std::io::{self, Write};
 
+use super::extra::ExtraColumns;
 use super::reader::LogLine;
 use super::record::{Field, Record};
 
 /// A writer of a log line by line, with fields separated by one space.
+///
+/// The extra fields of jobs are written in the columns of the last `; Extra:` comment, and left out before one.
 pub struct SwfWriter<W> {
     output: W,
     text: Vec<u8>,
+    columns: ExtraColumns,
 }
 
 impl<W: Write> SwfWriter<W> {
     /// Creates a writer. `output` should be buffered.
     pub fn new(output: W) -> SwfWriter<W> {
-        SwfWriter { output, text: Vec::with_capacity(256) }
+        SwfWriter { output, text: Vec::with_capacity(256), columns: ExtraColumns::default() }
     }
 
     /// Writes a line as the reader returned it.
@@ -34,6 +38,9 @@ impl<W: Write> SwfWriter<W> {
     /// # Errors
     /// The output fails.
     pub fn comment(&mut self, comment: &str) -> io::Result<()> {
+        if let Some(columns) = ExtraColumns::of_comment(comment) {
+            self.columns = columns;
+        }
         writeln!(self.output, "{comment}")
     }
 
@@ -53,6 +60,7 @@ impl<W: Write> SwfWriter<W> {
                 write!(self.text, "{}", record.get(field))?;
             }
         }
+        self.columns.write(record.extras(), &mut self.text);
         self.text.push(b'\n');
         self.output.write_all(&self.text)
     }

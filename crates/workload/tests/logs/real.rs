@@ -9,6 +9,8 @@ use flate2::read::MultiGzDecoder;
 use miserly_test_support::Traces;
 use miserly_workload::check::Anomaly;
 use miserly_workload::describe::FEW_RUNS;
+use miserly_workload::slice::{SliceError, SliceOptions, windows, write_window};
+use miserly_workload::swf::Field;
 use miserly_workload::{ProcsField, Trace, check, describe};
 
 use super::assert_round_trip;
@@ -72,5 +74,52 @@ fn repetitions_of_jobs() {
         assert_eq!((lengths.all.count(), lengths.all.longest()), (runs, Some(longest)), "{name}");
         let found = format!("{:.0}", lengths.all.order(FEW_RUNS).unwrap() * 100.0);
         assert_eq!(found, order.to_string(), "{name}");
+    }
+}
+
+/// Four weeks after four weeks, each log has the jobs of its window, and those in the system two seconds before it.
+#[test]
+fn windows_of_the_logs() {
+    let Some(traces) = Traces::find() else { return };
+    for path in traces.all() {
+        let trace = Trace::open(&path).unwrap();
+        let survey = trace.survey().unwrap();
+        let options = SliceOptions {
+            procs: survey.header.procs().unwrap(),
+            procs_field: ProcsField::Allocated,
+            length: 4 * 7 * 86_400,
+            count: None,
+            warmup: 0,
+            cold: false,
+            lenient: false,
+        };
+        let found = match windows(&trace, &survey, &options) {
+            Ok(found) => found,
+            // Generated logs have no recorded starts, or are short.
+            Err(SliceError::NoStarts { .. } | SliceError::TooShort { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let mut reader = trace.reader().unwrap();
+        let mut jobs = Vec::new();
+        while let Some(job) = reader.next_job().unwrap() {
+            jobs.push([Field::Submit, Field::Wait, Field::Runtime].map(|field| job.get(field)));
+        }
+        for window in &found {
+            let begin = window.begin - 2;
+            let inside = jobs.iter().filter(|job| (window.begin..window.end).contains(&job[0])).count();
+            let known = jobs.iter().filter(|job| job.iter().all(|value| *value >= 0) && job[0] <= begin);
+            let in_system = known.filter(|[submit, wait, runtime]| {
+                // A job that waits at the begin may have no length.
+                submit + wait > begin || submit + wait + runtime > begin
+            });
+            let mut text = Vec::new();
+            let slice = write_window(&trace, &survey, &options, window, &mut text).unwrap();
+            assert_eq!(inside as u64, window.jobs, "{}", trace.name());
+            assert_eq!(slice.running + slice.waiting, in_system.count() as u64, "{}", trace.name());
+            assert_eq!((slice.running, slice.waiting), (window.running, window.waiting));
+            let part = Trace::memory("part", text);
+            let measured = part.survey().unwrap();
+            assert!(measured.in_order && measured.records == slice.jobs);
+        }
     }
 }

@@ -27,7 +27,7 @@ mod records;
 mod seals;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_attempt::shim::Shim;
-use miserly_attempt::{BootId, BootTime, Identity};
+use miserly_attempt::{BootId, BootTime, Identity, ProgramKind};
 use miserly_core::draw;
 use miserly_engine::Attempt;
 use miserly_launcher::Clocks;
@@ -99,8 +99,8 @@ pub(crate) struct Machine {
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
     later: Later,
-    /// The programs that have begun, by name.
-    programs: RefCell<BTreeSet<(Attempt, &'static str)>>,
+    /// When the programs began, by attempt and name.
+    programs: RefCell<BTreeMap<(Attempt, &'static str), i64>>,
     /// The attempts of jobs that were written out last, and the time for which they still had to compute.
     saved: RefCell<BTreeMap<i64, (u32, i64)>>,
     seals: Seals,
@@ -304,7 +304,8 @@ impl Machine {
         let attempt = place.attempt;
         self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
         // A prolog is a part of the window.
-        let begun = self.now() - place.habit.get().prolog.map_or(0, |prolog| prolog.ticks);
+        let prolog = (attempt, ProgramKind::Prolog.name());
+        let begun = self.programs.borrow().get(&prolog).copied().unwrap_or_else(|| self.now());
         if self.begun.borrow_mut().insert(attempt, begun).is_some() {
             self.broken(format!("the command of attempt {}.{} runs twice", attempt.job, attempt.nth));
         }

@@ -214,7 +214,7 @@ impl Machine {
     fn check_program(&self, place: &Place, kind: ProgramKind) {
         let (job, nth) = (place.attempt.job, place.attempt.nth);
         let has_epilog = kind == ProgramKind::Epilog;
-        if !self.programs.borrow_mut().insert((place.attempt, kind.name())) {
+        if self.programs.borrow_mut().insert((place.attempt, kind.name()), self.now()).is_some() {
             self.broken(format!("the {} of attempt {job}.{nth} runs twice", kind.name()));
         }
         let has_job = place.main.borrow().as_ref().is_some_and(super::Main::has_process);
@@ -234,7 +234,7 @@ impl Machine {
     pub(super) fn check_prolog(&self, place: &Place) {
         let Some(habit) = place.habit.get().prolog else { return };
         let (job, nth) = (place.attempt.job, place.attempt.nth);
-        let has_run = self.programs.borrow().contains(&(place.attempt, ProgramKind::Prolog.name()));
+        let has_run = self.programs.borrow().contains_key(&(place.attempt, ProgramKind::Prolog.name()));
         let runs = place.with_runner(|runner| runner.kind == ProgramKind::Prolog && runner.lives());
         let fails = habit.code != 0 || habit.ticks >= ticks(LIMIT);
         if !has_run || runs || fails {

@@ -1,6 +1,8 @@
 //! Histories of jobs that stop and resume, which few policies produce. The effects are given
 //! directly.
 
+use std::collections::BTreeMap;
+
 use miserly_core::{JobId, Refusal, Resources, SlotId, Span, StartReason};
 use serde_json::{Value, json};
 
@@ -44,7 +46,8 @@ fn lines(watch: &Watch) -> Vec<String> {
 }
 
 fn document(watch: &Watch) -> Value {
-    serde_json::to_value(Document::new(watch.story.as_ref().unwrap(), "immediate".into())).unwrap()
+    let (story, extras) = (watch.story.as_ref().unwrap(), BTreeMap::new());
+    serde_json::to_value(Document::new(story, "immediate".into(), extras)).unwrap()
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::own::{OwnGroup, OwnRanges};
 use super::quality::Quality;
 use crate::finished::Finished;
 use crate::job::LoggedStatus;
+use crate::label::{Label, LabelValue};
 
 /// A property by which the jobs of a run are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,19 +36,23 @@ pub enum Grouping {
     EstimateCategory,
     /// The end of the job as its log has it.
     Status,
+    /// A property that the log has beside the request.
+    Label(Label),
     /// Ranges that the user chooses, of processors, of actual runtimes, or of both.
     Own(OwnRanges),
 }
 
 /// A group of jobs. The order is the natural one: small before large, unknown last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum GroupKey {
     /// A range of runtimes and of widths.
     Category(Category),
     /// The user or queue of that number.
     Number(u32),
-    /// The log does not have the user, or the queue.
+    /// The value of a property.
+    Label(LabelValue),
+    /// The log does not have the user, the queue or the property.
     Unknown,
     /// Runtimes from 2^(n-1) seconds to less than 2^n; under a second with n = 0.
     Bin(u32),
@@ -71,7 +76,7 @@ pub enum GroupKey {
 pub enum GroupingError {
     /// A word that names none.
     #[error(
-        "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, or ranges such as procs:1,8,64 or runtime:1h,12h"
+        "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64 or runtime:1h,12h"
     )]
     Unknown(String),
     /// Ranges that are wrong, and what is wrong.
@@ -81,7 +86,7 @@ pub enum GroupingError {
 
 impl Grouping {
     /// Every grouping with a name.
-    pub const ALL: [Grouping; 8] = [
+    pub const ALL: [Grouping; 14] = [
         Grouping::Category,
         Grouping::User,
         Grouping::Queue,
@@ -90,6 +95,12 @@ impl Grouping {
         Grouping::Estimate,
         Grouping::EstimateCategory,
         Grouping::Status,
+        Grouping::Label(Label::Nodes),
+        Grouping::Label(Label::Gpus),
+        Grouping::Label(Label::GpuType),
+        Grouping::Label(Label::Name),
+        Grouping::Label(Label::Account),
+        Grouping::Label(Label::Features),
     ];
 
     /// Returns the name of the grouping; `own` for ranges of the user.
@@ -105,14 +116,15 @@ impl Grouping {
             Grouping::Estimate => "estimate",
             Grouping::EstimateCategory => "estimate-category",
             Grouping::Status => "status",
+            Grouping::Label(label) => label.name(),
             Grouping::Own(_) => "own",
         }
     }
 
-    /// Returns whether the groups are the numbers of the log, without a relation between
+    /// Returns whether the groups are the values of the log, as many as it has, without a relation between
     /// neighbours.
-    pub const fn is_by_number(self) -> bool {
-        matches!(self, Grouping::User | Grouping::Queue)
+    pub const fn is_by_value(self) -> bool {
+        matches!(self, Grouping::User | Grouping::Queue | Grouping::Label(_))
     }
 
     /// Returns the group of a job.
@@ -130,6 +142,10 @@ impl Grouping {
             Grouping::Estimate => GroupKey::Estimate(quality()),
             Grouping::EstimateCategory => GroupKey::EstimateCategory(quality(), category()),
             Grouping::Status => GroupKey::Status(job.status),
+            Grouping::Label(label) => {
+                let value = job.labels.iter().find(|(of, _)| *of == label);
+                value.map_or(GroupKey::Unknown, |(_, value)| GroupKey::Label(value.clone()))
+            }
             Grouping::Own(ranges) => GroupKey::Own(ranges.group(job)),
         }
     }
@@ -148,7 +164,7 @@ impl Grouping {
             }
             Grouping::Status => LoggedStatus::ALL.map(GroupKey::Status).into(),
             Grouping::Own(ranges) => ranges.all().map(GroupKey::Own).collect(),
-            Grouping::User | Grouping::Queue | Grouping::RuntimeBin => Vec::new(),
+            Grouping::User | Grouping::Queue | Grouping::RuntimeBin | Grouping::Label(_) => Vec::new(),
         }
     }
 }
@@ -169,10 +185,10 @@ fn class(request: &Request) -> GroupKey {
 impl GroupKey {
     /// Returns the actual runtimes of a bin in seconds: the lower bound, and the exclusive upper
     /// bound.
-    pub fn runtimes(self) -> Option<(u64, u64)> {
+    pub fn runtimes(&self) -> Option<(u64, u64)> {
         match self {
             GroupKey::Bin(0) => Some((0, 1)),
-            GroupKey::Bin(bin) => Some((1 << (bin - 1), 1 << bin)),
+            GroupKey::Bin(bin) => Some((1 << (bin - 1), 1 << *bin)),
             _ => None,
         }
     }
@@ -184,6 +200,7 @@ impl fmt::Display for GroupKey {
             (_, Some((from, to))) => write!(f, "{from}-{to}s"),
             (GroupKey::Category(category), _) => category.fmt(f),
             (GroupKey::Number(number), _) => number.fmt(f),
+            (GroupKey::Label(value), _) => f.write_str(value.as_str()),
             (GroupKey::LsfClass(class), _) => class.fmt(f),
             (GroupKey::Estimate(quality), _) => f.write_str(quality.name()),
             (GroupKey::EstimateCategory(quality, category), _) => {

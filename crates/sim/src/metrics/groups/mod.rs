@@ -59,8 +59,8 @@ impl Groups {
     }
 
     /// Returns the groups, in their natural order.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (GroupKey, &mut Group)> {
-        self.each.iter_mut().map(|(key, group)| (*key, group))
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&GroupKey, &mut Group)> {
+        self.each.iter_mut()
     }
 
     /// Adds a job to its group.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::distribution::Distribution;
 use super::*;
-use crate::LoggedStatus;
+use crate::{Label, LabelValue, LoggedStatus};
 
 /// Submission, wait, runtime, processors, user.
 type Drawn = (i64, i64, i64, u64, Option<u32>);
@@ -23,6 +23,7 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         runtime: ticks(run),
         killed: false,
         status: status(procs),
+        labels: labels(user),
         start,
         end: start + ticks(run),
         reason: Some(StartReason::Reserved),
@@ -36,6 +37,13 @@ fn job(&(submit, wait, run, procs, user): &Drawn) -> Finished {
         opportunistic: None,
         slices: None,
     }
+}
+
+/// Returns a name for each user, and GPUs whose texts have another order than their numbers.
+fn labels(user: Option<u32>) -> Vec<(Label, LabelValue)> {
+    let name = user.map(|user| (Label::Name, LabelValue::new(0, &format!("job of {user}"))));
+    let gpus = user.map(|user| (Label::Gpus, LabelValue::new(user.into(), &(7 * user).to_string())));
+    name.into_iter().chain(gpus).collect()
 }
 
 fn status(procs: u64) -> LoggedStatus {
@@ -78,7 +86,7 @@ fn grouped(by: Grouping, exact_most: u64, jobs: &[Drawn]) -> Groups {
 
 /// Returns all published figures of the groups.
 fn figures(groups: &mut Groups) -> Vec<String> {
-    let figures = |(key, group): (GroupKey, &mut Group)| {
+    let figures = |(key, group): (&GroupKey, &mut Group)| {
         let (jobs, work, exact) = (group.jobs(), group.work(), group.measures.wait.is_exact());
         format!("{key}: {jobs} {work} {exact} {:?}", group.measures.all_mut().map(Distribution::summary))
     };
@@ -93,6 +101,9 @@ fn naive_name(by: Grouping, job: &Drawn) -> String {
     match by {
         Grouping::User => or_unknown(user),
         Grouping::Queue => or_unknown(user.map(|user| user % 2)),
+        Grouping::Label(Label::Gpus) => or_unknown(user.map(|user| 7 * user)),
+        Grouping::Label(Label::Name) => user.map_or("unknown".into(), |user| format!("job of {user}")),
+        Grouping::Label(_) => "unknown".into(),
         Grouping::Category => {
             let lengths = [(600.0, "0-10min"), (3600.0, "10min-1h"), (28800.0, "1h-8h"), (f64::MAX, ">8h")];
             let widths = [(1, "1p"), (8, "2-8p"), (32, "9-32p"), (u64::MAX, ">32p")];
@@ -200,4 +211,12 @@ fn beyond_its_limit_a_grouping_holds_no_values() {
 fn every_category_is_shown() {
     assert_eq!(Groups::new(Grouping::Category).iter_mut().count(), 16);
     assert_eq!(Groups::new(Grouping::RuntimeBin).iter_mut().count(), 0);
+}
+
+#[test]
+fn numbers_of_labels_are_in_their_order() {
+    let jobs: Vec<Drawn> = [3, 0, 2].iter().map(|user| (0, 0, 1, 1, Some(*user))).collect();
+    let mut groups = grouped(Grouping::Label(Label::Gpus), 9, &[&jobs[..], &[(0, 0, 1, 1, None)]].concat());
+    let names: Vec<String> = groups.iter_mut().map(|(key, _)| key.to_string()).collect();
+    assert_eq!(names, ["0", "14", "21", "unknown"]);
 }

@@ -1,0 +1,102 @@
+//! `miserly workload slice`: the windows of a log, and one of them as a log.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use miserly_report::{AtomicFile, count, slice_json, slice_text};
+use miserly_workload::slice::{Slice, SliceOptions, Window, windows, with_load, write_window};
+use miserly_workload::{LogDates, Survey, Trace, TraceError};
+
+use crate::args::SliceArgs;
+use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::read_log::read_log;
+
+pub(super) fn run(args: &SliceArgs) -> anyhow::Result<()> {
+    if let Some(output) = &args.output {
+        refuse_the_input_itself(&args.trace, "--output", output)?;
+    }
+    let trace = read_log(&args.trace, &args.read, args.lenient, args.procs)?;
+    let survey = trace.survey()?;
+    let procs = args.procs.or_else(|| survey.header.procs());
+    let Some(procs) = procs else {
+        return Err(TraceError::NoMachine { name: trace.name().to_owned() }.into());
+    };
+    let options = args.options(procs);
+    let mut found = windows(&trace, &survey, &options)?;
+    let all = found.len();
+    if let Some([low, high]) = args.load {
+        found.retain(|window| (low..=high).contains(&window.load));
+        if found.is_empty() {
+            bail!("{}: none of {all} windows has a load from {low} to {high}", trace.name());
+        }
+    }
+    if let Some(number) = args.window {
+        found.retain(|window| window.number == number);
+        if found.is_empty() {
+            bail!("--window {number}: the windows are 1 to {all}");
+        }
+    }
+    let written = match &args.output {
+        None => None,
+        Some(path) => Some(write(&trace, &survey, &options, args.chosen(&found)?, path)?),
+    };
+    if args.json {
+        let written = written.as_ref().map(|(window, slice)| (window, slice));
+        return print_json(&slice_json(trace.name(), &options, &found, written));
+    }
+    let dates = LogDates::of(&survey);
+    match (written, &args.output) {
+        (Some((window, slice)), Some(path)) => {
+            print(&(slice_text(&[window], dates.as_ref()) + &report(path, &options, &slice)))
+        }
+        _ => print(&slice_text(&found, dates.as_ref())),
+    }
+}
+
+impl SliceArgs {
+    /// Returns the window to write.
+    fn chosen(&self, found: &[Window]) -> anyhow::Result<Window> {
+        if let [only] = found {
+            return Ok(*only);
+        }
+        let [low, high] = self.load.context("--output needs one window; choose it by --load or --window")?;
+        with_load(found, low, high).context("no window has such a load")
+    }
+}
+
+fn write(
+    trace: &Trace,
+    survey: &Survey,
+    options: &SliceOptions,
+    window: Window,
+    path: &Path,
+) -> anyhow::Result<(Window, Slice)> {
+    let failed = || format!("cannot write {}", path.display());
+    let (file, mut output) = AtomicFile::create(path).with_context(failed)?;
+    let slice = write_window(trace, survey, options, &window, &mut output)?;
+    file.commit(output).with_context(failed)?;
+    Ok((window, slice))
+}
+
+/// Returns the content of a log that was written, and how it is measured.
+fn report(path: &Path, options: &SliceOptions, slice: &Slice) -> String {
+    let Slice { running, waiting, jobs, unknown } = *slice;
+    let mut text = format!("\n{}: {} jobs", path.display(), count(jobs));
+    if !options.cold {
+        text += &format!(
+            "; at its begin {} run with their remaining time, and {} wait",
+            count(running),
+            count(waiting)
+        );
+    }
+    if unknown > 0 {
+        text += &format!(
+            "\n{} earlier jobs have no recorded start or runtime; they are not at its begin",
+            count(unknown)
+        );
+    }
+    if options.measured_from() > 0 {
+        text += &format!("\nMeasure the jobs of the window only by --warmup {}.", options.measured_from());
+    }
+    text + "\n"
+}
