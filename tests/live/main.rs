@@ -77,6 +77,8 @@ mod questions;
 
 mod queue_programs;
 
+mod written_out;
+
 mod sessions;
 
 mod interactive;

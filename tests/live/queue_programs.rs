@@ -199,7 +199,7 @@ fn a_reload_does_not_change_the_programs() {
     let daemon = daemon("", PROLOG, "");
     daemon.configure(&configuration(&daemon, "", "true", ""));
     kill_process(daemon.pid().expect("it runs"), Signal::HUP).expect("a signal");
-    until("it refuses", SOON, || daemon.log().contains("another prolog or epilog").then_some(()));
+    until("it refuses", SOON, || daemon.log().contains("other programs of queues").then_some(()));
     let number = daemon.submit(&job(&daemon, ""));
     is_done(&daemon.wait(number));
     assert_eq!(read(&daemon, "prologs"), "1.1\n");

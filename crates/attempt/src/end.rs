@@ -40,6 +40,9 @@ pub struct AttemptEnd {
     /// The epilog, if it was begun. It changes neither exit nor cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<Box<ProgramReport>>,
+    /// The checkpoint command, if a daemon asked for it. The job is written out if it has not failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Box<ProgramReport>>,
 }
 
 impl AttemptEnd {

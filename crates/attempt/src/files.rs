@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `spec.json` | by the launcher, before the shim exists | specification of the attempt |
 //! | `void` | the specification, renamed under the lock | never ran and never will |
-//! | `lock` | locked by the shim, and by the runner of a prolog or epilog, as long as it lives | one of them exists |
+//! | `lock` | locked by the shim, and by the runner of a program of the queue, as long as it lives | one of them exists |
 //! | `shim.json` | by the shim once it is reachable at `ctl` | identity of the shim |
 //! | `relay` | by the program that becomes the command | socket of the relay of an interactive job |
 //! | `started.json` | by the shim, durable, before the prolog and the command may run | one of them may have run |

@@ -83,6 +83,13 @@ pub enum ShimCommand {
         /// Time from `SIGTERM` to `SIGKILL`.
         grace: Duration,
     },
+    /// Runs the checkpoint command of the queue, and kills what is left of the job when that has ended, or at an instant.
+    ///
+    /// A stopped job is resumed first. The recorded cause is [`EndCause::User`], and the record has the report of the command.
+    Checkpoint {
+        /// Latest instant at which the job is killed, with the command.
+        until: BootTime,
+    },
 }
 
 /// A reply of a shim.

@@ -1,4 +1,4 @@
-//! The prolog and the epilog of a queue: programs of the operator around each attempt of a job.
+//! The prolog, the epilog and the checkpoint command of a queue: programs of the operator around each attempt of a job.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::lossless;
 /// The programs around an attempt. Its shim runs each at most once, with the rights of the shim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuePrograms {
-    /// The complete environment of both.
+    /// The complete environment of all.
     #[serde(with = "lossless")]
     pub env: Vec<(OsString, OsString)>,
     /// Runs before the command.
@@ -20,6 +20,9 @@ pub struct QueuePrograms {
     /// Runs when no process of the job is left, before the end is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog: Option<QueueProgram>,
+    /// Writes the job out beside its processes, when a daemon asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<QueueProgram>,
 }
 
 /// A program of a queue.
@@ -31,7 +34,7 @@ pub struct QueueProgram {
     /// The name of the program and its arguments.
     #[serde(with = "lossless")]
     pub argv: Vec<OsString>,
-    /// The time after which it is killed.
+    /// The time after which it is killed. That of a checkpoint command ends with the request, if that is earlier.
     pub limit: Duration,
 }
 
@@ -42,6 +45,8 @@ pub enum ProgramKind {
     Prolog,
     /// After the last process of the job.
     Epilog,
+    /// Beside the processes of the job, which are killed after it.
+    Checkpoint,
 }
 
 /// The reason why a program of a queue failed.
@@ -91,16 +96,21 @@ impl QueuePrograms {
         match kind {
             ProgramKind::Prolog => self.prolog.as_ref(),
             ProgramKind::Epilog => self.epilog.as_ref(),
+            ProgramKind::Checkpoint => self.checkpoint.as_ref(),
         }
     }
 }
 
 impl ProgramKind {
+    /// All programs.
+    pub const ALL: [ProgramKind; 3] = [ProgramKind::Prolog, ProgramKind::Epilog, ProgramKind::Checkpoint];
+
     /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             ProgramKind::Prolog => "prolog",
             ProgramKind::Epilog => "epilog",
+            ProgramKind::Checkpoint => "checkpoint",
         }
     }
 }

@@ -84,7 +84,7 @@ pub struct AttemptSpec {
     /// Folders that only the processes of the attempt have. The shim is root's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_folders: Option<PrivateFolders>,
-    /// Prolog and epilog of the job's queue.
+    /// Programs of the job's queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_programs: Option<QueuePrograms>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
-use miserly_core::{BreachCause, Effect, Refusal, Span, State, Time};
+use miserly_core::{BreachCause, Effect, Holds, Refusal, Span, State, Time};
 use miserly_marks::{mark, mark_variant};
 
 use crate::job::output_path;
@@ -42,7 +42,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Started { .. } => self.start(now, at, number),
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.record_promise(now, number, latest, Some(why)),
-            Effect::Suspended { .. } => self.suspend(at, number),
+            Effect::Suspended { .. } => match self.write_out_end(at, number) {
+                Some(until) => self.write_out(at, number, until),
+                None => self.suspend(at, number),
+            },
             Effect::Resumed { .. } => self.resume(now, at, number),
             Effect::Requeued { .. } => self.displace(number),
             Effect::OpportunisticProcs { procs, .. } => {
@@ -51,11 +54,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Effect::Refused { why, .. } => self.refuse(now, number, why),
             Effect::Moved { .. } => self.move_to_placement(number),
             Effect::Resized { .. } => self.resize(at, number),
-            // The ledger has the plan, the pace and the expected end. The configuration admits no policy that swaps out.
-            Effect::Planned { .. }
-            | Effect::SwappedOut { .. }
-            | Effect::PaceChanged { .. }
-            | Effect::EndMoved { .. } => {}
+            Effect::SwappedOut { .. } => self.vacate(number),
+            // The ledger has the plan, the pace and the expected end.
+            Effect::Planned { .. } | Effect::PaceChanged { .. } | Effect::EndMoved { .. } => {}
         }
     }
 
@@ -93,7 +94,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         let Some(record) = self.jobs.get(number) else { return };
         let slack = self.slack(number, now.ticks - at);
-        let end_of_work = self.end_of_work(at, number).filter(|_| self.resizes(&record.queue));
+        let has_rest = record.restarts || self.resizes(&record.queue);
+        let end_of_work = self.end_of_work(at, number).filter(|_| has_rest);
         let whole = end_of_work.map_or_else(|| record.end_of_window(at + slack), |end| end + slack);
         let (cpus, end) = match self.batch.begun.remove(&number) {
             Some(begun) if begun.cpus.is_empty() => (self.allocate_cpus(number), begun.end),
@@ -263,6 +265,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             output: output_path::output(record),
             append: nth > 1 + record.never_ran,
             waits,
+            restart: record.restarts,
             ordinal: nth - record.never_ran,
             error: record.submission.error.is_some().then(|| output_path::error(record)),
             memory,
@@ -347,8 +350,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn suspend(&mut self, at: Time, number: i64) {
         self.jobs.set_stopped(number);
         let end = self.end_if_orphaned(at, number);
-        let displaced = |run: &Run| run.ending == Some(Ending::Displaced);
-        let Some(run) = self.jobs.run_mut(number).filter(|run| !displaced(run)) else { return };
+        let is_over = |run: &Run| run.ending.is_some_and(Ending::makes_room);
+        let Some(run) = self.jobs.run_mut(number).filter(|run| !is_over(run)) else { return };
         run.stopped = true;
         self.cpus.give(&std::mem::take(&mut run.cpus));
         let attempt = Attempt { job: number, nth: run.nth };
@@ -356,6 +359,36 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         // The window must not end before the job is resumed.
         if let Some(end) = end {
             self.batch.act(attempt, end);
+        }
+    }
+
+    /// Returns the instant by which a job that is suspended has to be written out; `None` if it keeps its memory.
+    ///
+    /// The instant is past if other jobs may have its resources already.
+    pub(crate) fn write_out_end(&self, at: Time, number: i64) -> Option<Time> {
+        match self.entry(number)?.state {
+            State::Suspended { holds: Holds::All { until }, .. } => Some(until),
+            State::Suspended { holds: Holds::Nothing, .. } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Ends the attempt of a job that is suspended and written out. The ledger has its resources until an instant.
+    fn write_out(&mut self, at: Time, number: i64, until: Time) {
+        if self.jobs.run(number).is_none_or(|run| run.ending.is_some()) {
+            return self.suspend(at, number);
+        }
+        self.jobs.set_stopped(number);
+        let Some(run) = self.jobs.run_mut(number) else { return };
+        mark!("a job is to be written out");
+        run.ending = Some(Ending::WrittenOut);
+        self.batch.act(Attempt { job: number, nth: run.nth }, Action::WriteOut { until });
+    }
+
+    /// Frees the processors of a suspended job whose time to be written out is over. Its attempt ends now.
+    fn vacate(&mut self, number: i64) {
+        if let Some(run) = self.jobs.run_mut(number).filter(|run| run.ending == Some(Ending::WrittenOut)) {
+            self.cpus.give(&std::mem::take(&mut run.cpus));
         }
     }
 
@@ -371,8 +404,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     fn resume(&mut self, now: Now, at: Time, number: i64) {
         self.jobs.set_running(number);
-        // A job that was displaced and suspended at one instant has no attempt, or one whose end begins the window.
-        if self.jobs.run(number).is_none_or(|run| run.ending == Some(Ending::Displaced)) {
+        // A job that was written out, or displaced and suspended at one instant, has no attempt, or one whose end begins the window.
+        if self.jobs.run(number).is_none_or(|run| run.ending.is_some_and(Ending::makes_room)) {
             mark!("a job continues without an attempt");
             return self.begin_window(now, at, number);
         }

@@ -16,6 +16,7 @@ use crate::groups::JobGroups;
 use crate::launch::LaunchRequest;
 use crate::message::Rules;
 use crate::program::Program;
+use crate::queue_programs::QueueRules;
 
 /// The most processes and threads of a user, for each processor of the machine, and at least. They leave room for the users of
 /// a machine, and none for a job that only creates processes.
@@ -85,6 +86,9 @@ impl Attempts {
         if let Some(notice) = base.resize_notice.as_mut().filter(|_| user.is_none()) {
             notice.file = true;
             base.env.push(("MISERLY_CPUS_FILE".into(), folder.join(CPUS).into_os_string()));
+        }
+        if request.restart {
+            base = QueueRules::restart(programs, base)?;
         }
         let limits = ResourceLimits { processes: user.as_ref().map(|_| most_processes()), ..base.limits };
         let spec = AttemptSpec {

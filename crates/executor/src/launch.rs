@@ -41,6 +41,9 @@ pub struct LaunchRequest {
     pub append: bool,
     /// The number of the run of the command, from 1.
     pub ordinal: u32,
+    /// Whether the queue's program continues the job where it was written out, in place of its own command.
+    #[serde(default)]
+    pub restart: bool,
     /// Memory in kilobytes, not 0; `None` for no limit.
     pub memory: Option<u64>,
     /// Whether it has processors of its own, even when they idle.
@@ -284,6 +287,7 @@ pub(crate) mod tests {
             array: None,
             append: false,
             ordinal: 1,
+            restart: false,
             memory: None,
             strict: false,
             gpus: None,

@@ -64,7 +64,7 @@ pub use groups::{GroupFacts, GroupPlace, GroupSettings, JobGroups};
 pub use launch::LaunchRequest;
 pub use message::{ResealRequest, Rules, Settings};
 pub use program::{NoProgram, Program};
-pub use queue_programs::QueueRules;
+pub use queue_programs::{CheckpointRules, QueueRules};
 pub use seal::{Credential, Issue, Key, LIFETIME, SealProblem};
 pub use server::{identity, main};
 pub use service::{Handover, Service, hand_over};

@@ -1,18 +1,18 @@
-//! The prolog and the epilog of queues: the setting of the operator, and the programs of an attempt that follow from it.
+//! The programs of queues: the setting of the operator, and the programs of an attempt that follow from it.
 
 use std::time::Duration;
 
-use miserly_launch::{JobUser, QueueProgram, QueuePrograms};
+use miserly_launch::{AttemptSpec, JobUser, QueueProgram, QueuePrograms};
 use nix::unistd::{Uid, User};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::LaunchRequest;
 use crate::launch::gpu_variables;
+use crate::{LaunchFailure, LaunchFailureKind, LaunchRequest};
 
 /// The part of the cleanup time that is for the processes of the job, before the epilog begins.
 const RESERVE: Duration = Duration::from_secs(1);
-/// The folders in which programs are looked up by the prolog and the epilog.
+/// The folders in which programs are looked up by the programs of queues.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The programs of a queue.
@@ -22,6 +22,17 @@ pub struct QueueRules {
     pub prolog: Option<QueueProgram>,
     /// The epilog.
     pub epilog: Option<QueueProgram>,
+    /// How jobs are written out and restarted, if the policy writes their memory out.
+    pub checkpoint: Option<CheckpointRules>,
+}
+
+/// How the jobs of a queue are written out and restarted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointRules {
+    /// The program that writes a job out.
+    pub command: QueueProgram,
+    /// The program that continues a job as its user, by its absolute path, and its arguments.
+    pub restart: Vec<String>,
 }
 
 impl QueueRules {
@@ -46,7 +57,29 @@ impl QueueRules {
         let longest = QueueRules::longest_epilog(request.cleanup).max(RESERVE);
         let epilog = self.epilog.clone();
         let epilog = epilog.map(|epilog| QueueProgram { limit: epilog.limit.min(longest), ..epilog });
-        Some(QueuePrograms { env: environment(request, user), prolog: self.prolog.clone(), epilog })
+        let checkpoint = self.checkpoint.as_ref().map(|checkpoint| checkpoint.command.clone());
+        Some(QueuePrograms {
+            env: environment(request, user),
+            prolog: self.prolog.clone(),
+            epilog,
+            checkpoint,
+        })
+    }
+
+    /// Replaces the command of an attempt by the program that continues the job where it was written out.
+    ///
+    /// # Errors
+    /// The queue has no such program.
+    pub(crate) fn restart(
+        rules: Option<&QueueRules>,
+        spec: AttemptSpec,
+    ) -> Result<AttemptSpec, LaunchFailure> {
+        let Some(checkpoint) = rules.and_then(|rules| rules.checkpoint.as_ref()) else {
+            let problem = "its queue has no program that restarts it (checkpoint in the configuration)";
+            return Err(LaunchFailure::new(LaunchFailureKind::Final, &problem));
+        };
+        let argv = checkpoint.restart.iter().map(Into::into).collect();
+        Ok(AttemptSpec { argv, script: None, ..spec })
     }
 }
 
@@ -86,12 +119,17 @@ fn own_user() -> (u32, String) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::JobGroups;
     use crate::launch::tests::request;
 
     fn rules(limit: u64) -> QueueRules {
         let program = |limit| QueueProgram { path: "/bin/true".into(), argv: vec!["true".into()], limit };
-        QueueRules { prolog: None, epilog: Some(program(Duration::from_secs(limit))) }
+        let command = program(Duration::MAX);
+        let checkpoint = Some(CheckpointRules { command, restart: vec!["/bin/restart".into(), "-v".into()] });
+        QueueRules { prolog: None, epilog: Some(program(Duration::from_secs(limit))), checkpoint }
     }
 
     #[test]
@@ -102,6 +140,25 @@ mod tests {
             assert_eq!(programs.epilog.unwrap().limit, Duration::from_secs(expect));
         }
         assert_eq!(QueueRules::default().programs(&request(), None), None);
+    }
+
+    #[test]
+    fn a_restart_replaces_the_command_and_nothing_else() {
+        let mut request = request();
+        (request.submission.command, request.submission.script) = (vec!["own".into()], Some("#!/x".into()));
+        let spec = request.spec(Path::new("/s"), &JobGroups::none());
+        let rules = rules(4);
+        let restarted = QueueRules::restart(Some(&rules), spec.clone()).unwrap();
+        assert_eq!(
+            (restarted.argv.as_slice(), &restarted.script),
+            (&["/bin/restart".into(), "-v".into()][..], &None)
+        );
+        assert_eq!(AttemptSpec { argv: spec.argv.clone(), script: spec.script.clone(), ..restarted }, spec);
+        assert!(rules.programs(&request, None).unwrap().checkpoint.is_some());
+        for rules in [None, Some(&QueueRules::default())] {
+            let failure = QueueRules::restart(rules, spec.clone()).unwrap_err();
+            assert_eq!(failure.kind, LaunchFailureKind::Final);
+        }
     }
 
     #[test]

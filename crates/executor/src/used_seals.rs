@@ -269,9 +269,10 @@ mod tests {
     }
 
     fn end(exit: Exit, cause: Option<EndCause>) -> AttemptEnd {
-        let (late, usage, processes, stops, prolog, epilog) = (None, None, None, 0, None, None);
+        let (late, usage, processes, stops) = (None, None, None, 0);
+        let (prolog, epilog, checkpoint) = (None, None, None);
         let at = StoredInstant::new(BootTime(0), "one".into());
-        AttemptEnd { exit, cause, at, late, usage, processes, stops, prolog, epilog }
+        AttemptEnd { exit, cause, at, late, usage, processes, stops, prolog, epilog, checkpoint }
     }
 
     #[test]

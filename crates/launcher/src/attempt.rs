@@ -455,7 +455,7 @@ impl<S: Site> Supervised<S> {
 
     fn report(&mut self, site: &S, outcome: AttemptOutcome) {
         self.stage = Stage::Over;
-        mark_variant!(&outcome, AttemptOutcome { Ended, Failed, Lost, NeverRan });
+        mark_variant!(&outcome, AttemptOutcome { Ended, WrittenOut, Failed, Lost, NeverRan });
         // The next job may get its processors as soon as the end is known.
         site.host().end_partition(self.attempt);
         self.deferred.clear();
@@ -483,7 +483,12 @@ fn is_late(site: &impl Site, pending: &PendingLaunch) -> bool {
 
 /// Returns whether a message ends the attempt.
 fn ends(message: &AttemptMessage) -> bool {
-    matches!(message, AttemptMessage::Do(Action::Kill { .. } | Action::EndOverdue { .. } | Action::Withdraw))
+    matches!(
+        message,
+        AttemptMessage::Do(
+            Action::Kill { .. } | Action::WriteOut { .. } | Action::EndOverdue { .. } | Action::Withdraw
+        )
+    )
 }
 
 /// Returns whether a message requires a running job.

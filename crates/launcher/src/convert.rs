@@ -35,6 +35,7 @@ pub(crate) fn request(clock: &BootClock<impl Clocks>, attempt: Attempt, launch: 
         array: launch.array.map(Into::into),
         append: launch.append,
         ordinal: launch.ordinal,
+        restart: launch.restart,
         memory: launch.memory.map(MemoryAmount::kilobytes),
         // The host has the limit of open files.
         files: None,
@@ -79,6 +80,7 @@ pub(crate) fn command(clock: &BootClock<impl Clocks>, action: Action) -> Option<
             ShimCommand::Signal { nth, signal: request.signal.number(), main_only: request.main }
         }
         Action::Kill { grace } => ShimCommand::Kill { grace: duration(grace) },
+        Action::WriteOut { until } => ShimCommand::Checkpoint { until: clock.boot_time(until) },
         Action::Launch(_) | Action::EndOverdue { .. } | Action::Forget => return None,
     })
 }
@@ -96,6 +98,13 @@ pub(crate) fn outcome(clock: &BootClock<impl Clocks>, attempt: Attempt, end: &At
         }
     });
     mark_variant!(&end.exit, Exit { Code, Signal, Failed });
+    if let Some(report) = &end.checkpoint {
+        if end.exit == Exit::Failed(StartFailure::Ended) {
+            mark!("written out before it began");
+            return AttemptOutcome::NeverRan;
+        }
+        return AttemptOutcome::WrittenOut { at, failed: report.failure.as_ref().map(ToString::to_string) };
+    }
     match &end.exit {
         Exit::Code(code) => AttemptOutcome::Ended { at, exit: model::Exit::Code(*code), by },
         Exit::Signal { signal, .. } => AttemptOutcome::Ended { at, exit: model::Exit::Signal(*signal), by },
@@ -196,14 +205,14 @@ pub fn duration(span: Span) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use miserly_launch::{ProcessUsage, ProgramFailure, StoredInstant};
+    use miserly_launch::{ProcessUsage, ProgramFailure, ProgramReport, StoredInstant};
 
     use super::*;
     use crate::clock::tests::FakeClocks;
 
     fn ended(exit: Exit) -> AttemptEnd {
         let (usage, processes) = (None, None);
-        let (prolog, epilog) = (None, None);
+        let (prolog, epilog, checkpoint) = (None, None, None);
         AttemptEnd {
             exit,
             cause: None,
@@ -214,7 +223,28 @@ mod tests {
             stops: 2,
             prolog,
             epilog,
+            checkpoint,
         }
+    }
+
+    #[test]
+    fn an_attempt_is_written_out_if_its_command_had_begun_and_the_checkpoint_says_how() {
+        let clock = BootClock::start("one".into(), FakeClocks::default());
+        let outcome = |exit, failure| {
+            let report = Some(Box::new(ProgramReport { failure, output: String::new() }));
+            let cause = Some(EndCause::User);
+            outcome(
+                &clock,
+                Attempt { job: 1, nth: 1 },
+                &AttemptEnd { cause, checkpoint: report, ..ended(exit) },
+            )
+        };
+        let killed = || Exit::Signal { signal: 9, core: false };
+        let AttemptOutcome::WrittenOut { failed: None, .. } = outcome(killed(), None) else { panic!() };
+        let failed = outcome(killed(), Some(ProgramFailure::Code(3)));
+        assert!(matches!(failed, AttemptOutcome::WrittenOut { failed: Some(why), .. } if why == "exit 3"));
+        let early = outcome(Exit::Failed(StartFailure::Ended), Some(ProgramFailure::Killed));
+        assert_eq!(early, AttemptOutcome::NeverRan);
     }
 
     #[test]

@@ -62,15 +62,15 @@ impl DesiredState {
             return;
         }
         let Some(command) = self.absorb(command) else { return };
-        self.ends |= matches!(command, ShimCommand::Kill { .. });
+        self.ends |= matches!(command, ShimCommand::Kill { .. } | ShimCommand::Checkpoint { .. });
         self.parts.push(Part { command, _ack: ack, delivery: Delivery::Due, pause: FIRST, breaks: 0 });
     }
 
     /// Changes the parts for a new command. Returns the command, unless a part now contains it.
     fn absorb(&mut self, command: ShimCommand) -> Option<ShimCommand> {
         use ShimCommand::{
-            BeginWindow, Kill, Resume, RevokeWindow, RunEarly, SetCpus, SetEnd, SetRunLimit, SetWindow,
-            Signal, Status, Stop, Withdraw,
+            BeginWindow, Checkpoint, Kill, Resume, RevokeWindow, RunEarly, SetCpus, SetEnd, SetRunLimit,
+            SetWindow, Signal, Status, Stop, Withdraw,
         };
         match &command {
             BeginWindow { .. } => self.drop_all(|part| !matches!(part.command, Signal { .. })),
@@ -113,7 +113,8 @@ impl DesiredState {
             SetWindow(_) | RevokeWindow => {
                 self.drop_all(|part| matches!(part.command, SetWindow(_) | RevokeWindow));
             }
-            Withdraw => self.parts.clear(),
+            // A request to end it may follow, and takes effect earlier only.
+            Checkpoint { .. } | Withdraw => self.parts.clear(),
             RunEarly { .. } => self.drop_all(|part| matches!(part.command, RunEarly { .. })),
             Status => self.drop_all(|part| part.command == Status),
         }
@@ -311,6 +312,10 @@ mod tests {
         check(&[begin(1, 9), Stop], &[begin(1, 9), Stop]);
         check(&[begin(1, 9), set_end(12), SetCpus { cpus: vec![3] }], &[begin(3, 12)]);
         check(&[begin(1, 9), kill(5), Resume, kill(3), kill(8)], &[kill(3)]);
+        let checkpoint = || ShimCommand::Checkpoint { until: BootTime(9) };
+        check(&[begin(1, 9), Stop, checkpoint(), Resume, checkpoint()], &[checkpoint()]);
+        check(&[checkpoint(), kill(5)], &[kill(5)]);
+        check(&[kill(5), checkpoint()], &[kill(5)]);
     }
 
     #[test]

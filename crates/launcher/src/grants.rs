@@ -72,7 +72,7 @@ impl Grants {
                 None
             }
             // Nothing else matters any more.
-            Action::Kill { .. } | Action::Withdraw => {
+            Action::Kill { .. } | Action::WriteOut { .. } | Action::Withdraw => {
                 self.forget(attempt);
                 Some(message)
             }

@@ -1,4 +1,4 @@
-//! The prologs and epilogs of attempts that have ended, for the log, the metrics and the engine.
+//! The programs of queues in attempts that have ended, for the log, the metrics and the engine.
 
 use miserly_engine::Attempt;
 use miserly_launch::{AttemptEnd, ProgramKind, ProgramReport};
@@ -7,7 +7,12 @@ use crate::site::{Found, Host};
 
 /// Logs and counts the programs that failed. Returns the failure of the epilog.
 pub(crate) fn note(host: &impl Host, attempt: Attempt, end: &AttemptEnd) -> Option<String> {
-    for (kind, report) in [(ProgramKind::Prolog, &end.prolog), (ProgramKind::Epilog, &end.epilog)] {
+    let reports = [
+        (ProgramKind::Prolog, &end.prolog),
+        (ProgramKind::Epilog, &end.epilog),
+        (ProgramKind::Checkpoint, &end.checkpoint),
+    ];
+    for (kind, report) in reports {
         if let Some(report) = report {
             log(attempt, kind, report);
             if report.failure.is_some() {

@@ -110,7 +110,7 @@ pub trait Host {
     /// Returns what an attempt has used so far, if it has a control group.
     fn usage(&self, attempt: Attempt) -> Option<Usage>;
 
-    /// Counts a failed prolog or epilog.
+    /// Counts a failed program of a queue.
     fn count_failure(&self, kind: ProgramKind);
 }
 

@@ -169,8 +169,13 @@ impl<S: Site> Supervision<S> {
             }
             AttemptMessage::Do(action) => {
                 let Some(command) = convert::command(site.host().clock(), action) else { return };
-                if let ShimCommand::Kill { grace } = command {
-                    self.end_by_force(ForcedEnd::requested(now.after(grace)));
+                let kill_at = match command {
+                    ShimCommand::Kill { grace } => Some(now.after(grace)),
+                    ShimCommand::Checkpoint { until } => Some(until.max(now)),
+                    _ => None,
+                };
+                if let Some(kill_at) = kill_at {
+                    self.end_by_force(ForcedEnd::requested(kill_at));
                 }
                 let begins = match command {
                     ShimCommand::BeginWindow { .. } => Some(Told::BeginWindow),

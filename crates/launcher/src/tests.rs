@@ -38,6 +38,7 @@ fn launch() -> Box<Launch> {
         output: "out".into(),
         append: false,
         waits: false,
+        restart: false,
         ordinal: 1,
         error,
         memory,

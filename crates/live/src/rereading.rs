@@ -98,7 +98,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
             Err(problem) => return Ok(Some(problem)),
         };
         if fixed(&configuration) != fixed(self.first) {
-            let problem = "with another state, socket, access, cgroup or user, other rules for jobs of users, another priority, another prolog or epilog, \
+            let problem = "with another state, socket, access, cgroup or user, other rules for jobs of users, another priority, other programs of queues, \
                            or the first strict queue, the daemon has to be started again";
             return Ok(Some(problem.to_owned()));
         }

@@ -1,5 +1,7 @@
 //! The grammar of machine files, unchecked.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -178,6 +180,18 @@ pub struct QueueFile {
     pub epilog: Option<Spanned<Value>>,
     /// For the daemon: the time after which it is killed.
     pub epilog_time: Option<Spanned<Value>>,
+    /// For the daemon: how jobs are written out and restarted.
+    pub checkpoint: Option<Spanned<CheckpointFile>>,
+}
+
+/// How the jobs of a queue are written out and restarted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointFile {
+    /// A program that writes a job out, and its arguments.
+    pub command: Option<Spanned<Value>>,
+    /// A program that continues a job that was written out, and its arguments.
+    pub restart: Option<Spanned<Value>>,
 }
 
 impl QueueFile {
@@ -188,8 +202,8 @@ impl QueueFile {
         QueueFile { name: Spanned::new(0..0, name.to_owned()), ..nothing }
     }
 
-    /// Returns the first field that only the daemon heeds.
-    pub(crate) fn field_of_daemon(&self) -> Option<(&'static str, &Spanned<Value>)> {
+    /// Returns the first field that only the daemon heeds, and its place.
+    pub(crate) fn field_of_daemon(&self) -> Option<(&'static str, Range<usize>)> {
         let fields = [
             ("shadow", &self.shadow),
             ("horizon", &self.horizon),
@@ -205,7 +219,8 @@ impl QueueFile {
             ("epilog", &self.epilog),
             ("epilog-time", &self.epilog_time),
         ];
-        fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)))
+        let first = fields.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?.span())));
+        first.or_else(|| Some(("checkpoint", self.checkpoint.as_ref()?.span())))
     }
 }
 

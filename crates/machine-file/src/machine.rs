@@ -258,8 +258,8 @@ impl MachineSpec {
                 Err(Problem::new(offset.span(), "utc-offset is for calendars, and there is no [pool]"))
             });
         };
-        if let Some((name, value)) = file.queues.iter().find_map(|queue| queue.get_ref().field_of_daemon()) {
-            return Err(Problem::new(value.span(), format!("{name} is for the daemon only; remove it")));
+        if let Some((name, at)) = file.queues.iter().find_map(|queue| queue.get_ref().field_of_daemon()) {
+            return Err(Problem::new(at, format!("{name} is for the daemon only; remove it")));
         }
         let has = self.capacity_of_one_host().map_err(|problem| Problem::new(at, problem))?;
         Pools::new(file, &has).map(Some)

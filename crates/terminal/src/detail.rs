@@ -40,6 +40,7 @@ fn head(job: &JobView) -> Vec<String> {
         ("capacity lost", &job.capacity_lost),
         ("set aside", &job.set_aside),
         ("epilog failed", &job.epilog_failed),
+        ("not written out, began anew", &job.write_out_failed),
     ];
     for (name, value) in parts {
         lines.extend(value.iter().map(|value| format!("{name}: {}", plain(value))));

@@ -39,6 +39,15 @@ const EQUAL: [&str; 4] = [
     "eqspatial(quantum=0, long_job_after=10s)",
     "eqspatial(quantum=5s, quantum_memory=4096)",
 ];
+/// The policies of queues whose suspended jobs are written out.
+const WRITING: [&str; 4] = [
+    "ss(criterion=remaining, half_width=false, period=none, overhead=write, rate=100000)",
+    "ss(sf=1.2, period=5s, overhead=write+read, rate=200000)",
+    "tss(period=5s, overhead=write, rate=50000, migrate=true)",
+    "is(slice=10s, overhead=write, rate=100000)",
+];
+/// The memory of the jobs of such queues, bytes. No two of the largest fit beside each other.
+const WRITTEN: [u64; 3] = [50 << 20, 300 << 20, 700 << 20];
 /// The memory of a job beside which no other such job fits, kB.
 const MUCH: u64 = 700_000;
 /// One in so many seeds has a store.
@@ -221,6 +230,36 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     Script { machine, stored: wide && seed % STORED == 1, groups, wide, steps }
 }
 
+/// Lets the first queue of a script of a seed write suspended jobs out, by commands that may fail or be late.
+///
+/// Nothing else of the script changes but what no such queue can have.
+pub fn write_out(seed: u64, script: &mut Script) {
+    let mut draws = Draws { seed, sequence: 5, nth: 0 };
+    let write = |machine: &mut MachineSetup, draws: &mut Draws| {
+        draws.of(&WRITING).clone_into(&mut machine.queues[0].0);
+        machine.gpus = 0;
+    };
+    write(&mut script.machine, &mut draws);
+    let fails = draws.one_in(2);
+    for step in &mut script.steps {
+        match step {
+            Step::Reload { machine } if !draws.one_in(4) => write(machine, &mut draws),
+            Step::Submit { wish, .. } => {
+                wish.gpus = 0;
+                wish.restartable |= !draws.one_in(8);
+                wish.memory = Some(draws.of(&WRITTEN));
+                for habit in &mut wish.runs {
+                    let most = if fails && draws.one_in(4) { 20 * SECOND } else { SECOND };
+                    let code = i32::from(fails && draws.one_in(4));
+                    habit.epilog = None;
+                    habit.checkpoint = Some(ProgramHabit { ticks: draws.ticks(most), code });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 fn machine(draws: &mut Draws) -> MachineSetup {
     let count = if draws.one_in(4) { 2 } else { 1 };
     let queues = (0..count).map(|_| {
@@ -375,7 +414,7 @@ impl Maker {
         let is_earlier = self.features.earlier && self.more.one_in(3);
         let version = is_earlier.then(|| self.more.small(2));
         let blocks = self.features.blocks && self.more.one_in(6);
-        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks }
+        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks, checkpoint: None }
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.

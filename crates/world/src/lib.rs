@@ -31,7 +31,7 @@ mod replayed;
 
 mod shrink;
 
-pub use draw::script;
+pub use draw::{script, write_out};
 pub use shrink::shrink;
 pub use step::{
     Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,

@@ -10,7 +10,7 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use miserly_world::{Failure, Script, run, script, shrink};
+use miserly_world::{Failure, Script, run, script, shrink, write_out};
 
 use self::reached::Reached;
 
@@ -32,6 +32,9 @@ struct Args {
     /// Lets shims wait for the windows of promised jobs in every script; else they do in one of three.
     #[arg(long)]
     waits: bool,
+    /// Lets the first queue of every script write suspended jobs out.
+    #[arg(long)]
+    write_out: bool,
     /// Plays this script instead.
     #[arg(long)]
     script: Option<PathBuf>,
@@ -63,6 +66,9 @@ impl Args {
     fn of_seed(&self, seed: u64) -> Script {
         let mut script = script(seed, self.steps, self.wide || seed % WIDE == WIDE - 1);
         script.machine.waits |= self.waits;
+        if self.write_out {
+            write_out(seed, &mut script);
+        }
         script
     }
 }

@@ -220,7 +220,7 @@ pub struct Wish {
     pub resizable: Option<u64>,
     /// Whether a signal tells it of other processors.
     pub resize_signal: bool,
-    /// Memory in kB, if it is not a little.
+    /// Memory in bytes, if it is not a little.
     pub memory: Option<u64>,
     /// GPUs.
     pub gpus: u64,
@@ -289,9 +289,12 @@ pub struct Habit {
     /// Whether its output blocks, so that its command never begins.
     #[serde(default)]
     pub blocks: bool,
+    /// The checkpoint command of its queue, if there is one.
+    #[serde(default)]
+    pub checkpoint: Option<ProgramHabit>,
 }
 
-/// The behaviour of a prolog or an epilog.
+/// The behaviour of a program of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramHabit {
@@ -422,7 +425,7 @@ impl fmt::Display for Wish {
             write!(f, ", resizable from {least}{signal}")?;
         }
         if let Some(memory) = self.memory {
-            write!(f, ", {memory} kB")?;
+            write!(f, ", {memory} B of memory")?;
         }
         if self.gpus > 0 {
             write!(f, ", {} GPUs", self.gpus)?;
@@ -463,7 +466,9 @@ impl fmt::Display for Wish {
             if let Some(version) = habit.version {
                 write!(f, ", with a shim of version {version}")?;
             }
-            for (name, program) in [("prolog", habit.prolog), ("epilog", habit.epilog)] {
+            let programs =
+                [("prolog", habit.prolog), ("epilog", habit.epilog), ("checkpoint", habit.checkpoint)];
+            for (name, program) in programs {
                 if let Some(ProgramHabit { ticks, code }) = program {
                     write!(f, ", {name} of {} with exit {code}", Seconds(ticks))?;
                 }

@@ -205,7 +205,8 @@ impl World {
         self.preempts =
             queues.clone().any(|(policy, _)| is_any_of(policy, &["immediate", "eqspatial(quantum=5s"]));
         self.divides = queues.clone().any(|(policy, _)| policy.starts_with("eqspatial"));
-        self.suspends = queues.any(|(policy, _)| policy == "ss" || is_any_of(policy, &["immediate", "gang"]));
+        let suspending = ["ss(", "tss(", "is(", "immediate", "gang"];
+        self.suspends = queues.any(|(policy, _)| policy == "ss" || is_any_of(policy, &suspending));
         let steps = script.steps.iter().map(Some).chain([None]);
         let mut last = None;
         if let Err(what) = self.start() {

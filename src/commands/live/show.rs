@@ -82,6 +82,15 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(why) = &job.epilog_failed {
         line("epilog", &format!("failed: {}", plain(why)));
     }
+    if job.written_out {
+        line(
+            "memory",
+            "written out: it has no process and no memory, and continues by the restart of its queue",
+        );
+    }
+    if let Some(why) = &job.write_out_failed {
+        line("checkpoint", &format!("failed: {}; the job began anew", plain(why)));
+    }
     if let Some(slots) = &job.slots {
         line("slots", &share(slots));
     }

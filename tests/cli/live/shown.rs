@@ -146,7 +146,7 @@ job 12: count, index 2 of the array 10
   output     /home/ada/12.out
   errors     /home/ada/12.err
   of         ada (1000), in batch, submitted 2026-03-01 08:00:00
-  attempts   2
+  runs       2
   used       1m31s of cpu time (1m30s user, 0.5s system), at most 1MiB of memory in its largest process, stopped once
     attempt  1: 1m of cpu time (1m user, 0.25s system), at most 1MiB of memory in its largest process
     attempt  2: 30.3s of cpu time (30s user, 0.25s system), at most 1KiB of memory, 4KiB read, 0B written, stopped once
@@ -172,6 +172,20 @@ fn a_job_that_is_parked_because_memory_is_short() {
     let expect = "  state      parked: memory is short; ran opportunistically from 2026-03-01 09:00:00\n  why        stopped because \
                   the memory of the machine is short; its window is not affected\n";
     assert!(shown.contains(expect), "{shown}");
+}
+
+#[test]
+fn a_job_that_was_written_out_and_one_that_was_not() {
+    let (start, end) = ("2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z");
+    let show = |changes: &serde_json::Value| {
+        Daemon::new(&[("GET /v1/jobs/1", 200, job(1, changes))]).stdout("show 1 --long")
+    };
+    let phase = json!({"state": "suspended", "start": start, "end": end, "cpus": []});
+    let shown = show(&json!({"phase": phase, "written_out": true}));
+    let expect = "  memory     written out: it has no process and no memory, and continues by the restart of its queue\n";
+    assert!(shown.contains(expect), "{shown}");
+    let shown = show(&json!({"write_out_failed": "exit 5"}));
+    assert!(shown.contains("  checkpoint failed: exit 5; the job began anew\n"), "{shown}");
 }
 
 #[test]

@@ -129,6 +129,12 @@ pub struct JobView {
     /// Why the epilog of an attempt failed; the last time. The outcome of the job is that of its command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog_failed: Option<String>,
+    /// Whether it is suspended without a process: a command of its queue has written it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub written_out: bool,
+    /// Why it was not written out when it was suspended, so that it began anew; the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_out_failed: Option<String>,
     /// Why the daemon could not place the job and set it aside. It is held until it is released; an attempt that it has runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<String>,

@@ -81,6 +81,7 @@ impl<H: Host> Supervisor<H> {
                 SetRunLimit,
                 Signal,
                 Kill,
+                Checkpoint,
             }
         );
         let is_terminating = self.pending_end.is_some()
@@ -119,6 +120,7 @@ impl<H: Host> Supervisor<H> {
                 self.signals_to_send.add(nth, signal, main_only);
             }
             ShimCommand::Kill { grace } => self.timeline.terminate(now, grace),
+            ShimCommand::Checkpoint { until } => self.begin_checkpoint(until, now),
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ use crate::time::BootTime;
 /// shim may be killed before, in and after any call: then all its connections close, and the lock is released. A simulation
 /// kills it by a panic in a call.
 ///
-/// The *processes of the job* are the main process with all its descendants, and those of the prolog or epilog. The main process
+/// The *processes of the job* are the main process with all its descendants, and those of a program of the queue. The main process
 /// leads a session and a process group, which have its number.
 pub trait Host {
     /// The folder of the attempt.
@@ -84,9 +84,9 @@ pub trait Host {
     /// The processes cannot be inspected.
     fn main_identity(&self) -> io::Result<(Identity, Option<String>)>;
 
-    /// Starts the process that runs the prolog or epilog, the runner. Returns its number and the connection to it.
+    /// Starts the process that runs a program of the queue, the runner. Returns its number and the connection to it.
     ///
-    /// The runner holds the lock, too. It waits for a line, runs the program, sends its
+    /// The runner holds the lock, too. It waits for a line with a time limit, runs the program for so long, sends its
     /// [`ProgramReport`](crate::ProgramReport) and exits. It kills the program if the connection closes.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ pub trait Host {
     /// The processes cannot be inspected. Some may have been killed.
     fn kill(&mut self) -> io::Result<()>;
 
-    /// Sends a stop signal to every running process of the job, without those of the prolog. With a control group that can
+    /// Sends a stop signal to every running process of the job, without those of a program of the queue. With a control group that can
     /// freeze it only looks.
     ///
     /// `sent` holds the processes that earlier scans signalled, by number and start. If a scan

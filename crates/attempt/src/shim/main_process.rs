@@ -149,8 +149,10 @@ impl<H: Host> Supervisor<H> {
     /// As [`Host::reap`].
     pub(super) fn reap(&mut self) -> io::Result<bool> {
         loop {
-            match self.host.reap()? {
-                Reaped::Child { pid, .. } if self.programs.take_exit(pid) => {}
+            let reaped = self.host.reap()?;
+            let now = self.host.now();
+            match reaped {
+                Reaped::Child { pid, .. } if self.programs.take_exit(pid, now) => {}
                 Reaped::Child { pid, exit, usage } => {
                     self.main.usage.add(usage);
                     if pid == self.main.pid {

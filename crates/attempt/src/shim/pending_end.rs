@@ -71,6 +71,7 @@ impl<H: Host> Supervisor<H> {
             late: ending.filter(|ending| ending.killed).map(|ending| gone_at.since(ending.kill_at)),
             prolog: report(ProgramKind::Prolog),
             epilog: report(ProgramKind::Epilog),
+            checkpoint: report(ProgramKind::Checkpoint),
         }
     }
 

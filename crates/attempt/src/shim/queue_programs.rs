@@ -1,10 +1,12 @@
-//! The prolog and the epilog of an attempt, as its shim sees them.
+//! The prolog, the epilog and the checkpoint command of an attempt, as its shim sees them.
 //!
-//! The prolog begins after the start record is durable, and the epilog before the end is recorded. So no other attempt runs
-//! either of them again, whichever process is killed.
+//! The prolog begins after the start record is durable, and the others before the end is recorded. So no other attempt runs
+//! one of them again, whichever process is killed.
 
 use std::io;
 use std::time::Duration;
+
+use miserly_marks::mark;
 
 use super::host::Host;
 use super::main_process::{MainProcess, Permission, SetupFailure};
@@ -23,6 +25,7 @@ pub(super) struct QueueProgramRuns<C> {
     running: Option<Running<C>>,
     prolog: Option<ProgramReport>,
     epilog: Option<ProgramReport>,
+    checkpoint: Option<ProgramReport>,
     /// The instant at which no process of the job was left.
     pub(super) gone_at: Option<BootTime>,
     /// A program that has just ended.
@@ -35,12 +38,17 @@ struct Running<C> {
     /// The process that runs it.
     runner: u32,
     connection: C,
+    limit: Duration,
+    /// The end of its time.
+    until: BootTime,
+    /// The instant at which its runner is killed with it.
     kill_at: BootTime,
 }
 
 impl<C> Default for QueueProgramRuns<C> {
     fn default() -> Self {
-        QueueProgramRuns { running: None, prolog: None, epilog: None, gone_at: None, ended: None }
+        let (prolog, epilog, checkpoint) = (None, None, None);
+        QueueProgramRuns { running: None, prolog, epilog, checkpoint, gone_at: None, ended: None }
     }
 }
 
@@ -50,6 +58,7 @@ impl<C: Connection> QueueProgramRuns<C> {
         match kind {
             ProgramKind::Prolog => self.prolog.as_ref(),
             ProgramKind::Epilog => self.epilog.as_ref(),
+            ProgramKind::Checkpoint => self.checkpoint.as_ref(),
         }
     }
 
@@ -57,6 +66,7 @@ impl<C: Connection> QueueProgramRuns<C> {
         match kind {
             ProgramKind::Prolog => self.prolog = Some(report),
             ProgramKind::Epilog => self.epilog = Some(report),
+            ProgramKind::Checkpoint => self.checkpoint = Some(report),
         }
     }
 
@@ -74,10 +84,13 @@ impl<C: Connection> QueueProgramRuns<C> {
     }
 
     /// Takes the report of a runner that was reaped; `false` if the process is another one.
-    pub(super) fn take_exit(&mut self, pid: u32) -> bool {
+    pub(super) fn take_exit(&mut self, pid: u32, now: BootTime) -> bool {
         let Some(mut running) = self.running.take_if(|running| running.runner == pid) else { return false };
         let report = running.connection.receive().ok().flatten();
-        let report = report.unwrap_or_else(|| ProgramReport::failed(ProgramFailure::Killed));
+        let limit = running.limit;
+        let killed =
+            if now < running.until { ProgramFailure::Killed } else { ProgramFailure::TimeLimit { limit } };
+        let report = report.unwrap_or_else(|| ProgramReport::failed(killed));
         self.set_report(running.kind, report);
         self.ended = Some(running.kind);
         true
@@ -85,20 +98,22 @@ impl<C: Connection> QueueProgramRuns<C> {
 }
 
 impl<H: Host> Supervisor<H> {
-    /// Starts a program, unless the queue has none. Returns whether it runs.
-    fn start_program(&mut self, kind: ProgramKind) -> io::Result<bool> {
+    /// Starts a program with a time limit, at most its own, unless the queue has none. Returns whether it runs.
+    fn start_program(&mut self, kind: ProgramKind, most: Duration) -> io::Result<bool> {
         let programs = self.attempt.spec.queue_programs.as_ref();
         let Some(program) = programs.and_then(|programs| programs.get(kind)) else { return Ok(false) };
+        let limit = program.limit.min(most);
         let (runner, connection) = self.host.start_program(kind, &self.attempt.lock)?;
-        let kill_at = self.host.now().after(program.limit.saturating_add(PATIENCE));
-        self.programs.running = Some(Running { kind, runner, connection, kill_at });
+        let until = self.host.now().after(limit);
+        let kill_at = until.after(PATIENCE);
+        self.programs.running = Some(Running { kind, runner, connection, limit, until, kill_at });
         // Without a control group the program runs where the job does.
         if let Err(error) = self.host.place(self.mode.cpus(), None) {
             self.host.log(&format_args!("the {} is not on the processors of the job: {error}", kind.name()));
         }
         if let Some(running) = &mut self.programs.running {
             // A runner that is dead is reaped, and its program has failed.
-            let _ = running.connection.send(&());
+            let _ = running.connection.send(&limit);
         }
         Ok(true)
     }
@@ -106,7 +121,7 @@ impl<H: Host> Supervisor<H> {
     /// Starts the prolog, or permits the command to run if there is none. The start record is durable.
     pub(super) fn begin_prolog(&mut self) -> Result<(), SetupFailure> {
         let started = self
-            .start_program(ProgramKind::Prolog)
+            .start_program(ProgramKind::Prolog, Duration::MAX)
             .map_err(|error| self.failure(StartFailure::setup("its prolog", &error), &error))?;
         if started { Ok(()) } else { Ok(self.grant()?) }
     }
@@ -121,8 +136,10 @@ impl<H: Host> Supervisor<H> {
     /// Continues after a program that has just ended.
     pub(super) fn follow_up_program(&mut self) {
         let Some(kind) = self.programs.ended.take() else { return };
-        if kind == ProgramKind::Epilog {
-            return;
+        match kind {
+            ProgramKind::Epilog => return,
+            ProgramKind::Checkpoint => return self.timeline.kill_by(self.host.now()),
+            ProgramKind::Prolog => {}
         }
         let failure = self.programs.report(kind).and_then(|report| report.failure.clone());
         let failure = match (self.timeline.ending(), failure) {
@@ -141,12 +158,36 @@ impl<H: Host> Supervisor<H> {
         }
     }
 
+    /// Starts the checkpoint command beside the job. The job ends with it, or at an instant.
+    pub(super) fn begin_checkpoint(&mut self, until: BootTime, now: BootTime) {
+        mark!("a job is written out");
+        self.timeline.write_out(until);
+        // A stopped process cannot help.
+        if self.timeline.is_stopped()
+            && let Err(refusal) = self.resume()
+        {
+            self.host.log(&refusal);
+        }
+        let not_run = |error: &dyn ToString| ProgramFailure::NotRun { error: error.to_string() };
+        let failure = if self.main.is_permitted {
+            match self.start_program(ProgramKind::Checkpoint, until.since(now)) {
+                Ok(true) => return,
+                Ok(false) => not_run(&"the queue had none when the attempt began"),
+                Err(error) => not_run(&error),
+            }
+        } else {
+            not_run(&"the command of the job had not begun")
+        };
+        self.programs.set_report(ProgramKind::Checkpoint, ProgramReport::failed(failure));
+        self.timeline.kill_by(now);
+    }
+
     /// Starts the epilog when no process of the job is left. Without one, or after it, the attempt has ended.
     pub(super) fn end_or_clean_up(&mut self, now: BootTime) {
         self.programs.gone_at.get_or_insert(now);
         let has_begun = self.main.is_permitted || self.programs.has_begun(ProgramKind::Prolog);
         if has_begun && !self.programs.has_begun(ProgramKind::Epilog) {
-            match self.start_program(ProgramKind::Epilog) {
+            match self.start_program(ProgramKind::Epilog, Duration::MAX) {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(error) => {

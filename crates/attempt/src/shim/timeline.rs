@@ -173,6 +173,19 @@ impl Timeline {
         }
     }
 
+    /// Ends the job without `SIGTERM`, by `SIGKILL` at an instant, for its checkpoint command.
+    pub(super) fn write_out(&mut self, until: BootTime) {
+        let ending = Termination { term_sent: true, ..Termination::new(Some(EndCause::User), until) };
+        self.ending.get_or_insert(ending);
+    }
+
+    /// Kills a job that is being terminated at an instant, if not earlier.
+    pub(super) fn kill_by(&mut self, at: BootTime) {
+        if let Some(ending) = &mut self.ending {
+            ending.kill_at = ending.kill_at.min(at);
+        }
+    }
+
     fn end_by(&mut self, kill_at: BootTime, cause: Option<EndCause>) {
         let kill_at = self.end().map_or(kill_at, |end| kill_at.min(end));
         let ending = self.ending.get_or_insert(Termination::new(cause, kill_at));

@@ -139,7 +139,9 @@ impl<H: Host> Waiting<H> {
             ShimCommand::RunEarly { cpus } => {
                 return Ok(Effect::Begin(RunMode::Opportunistic { cpus, window: self.window.take() }));
             }
-            ShimCommand::Withdraw | ShimCommand::Kill { .. } => return Ok(Effect::Withdraw),
+            ShimCommand::Withdraw | ShimCommand::Kill { .. } | ShimCommand::Checkpoint { .. } => {
+                return Ok(Effect::Withdraw);
+            }
             // They concern processes, and there are none.
             ShimCommand::Status
             | ShimCommand::Stop

@@ -1,6 +1,6 @@
 //! The ends of attempts, and their consequences for the jobs.
 
-use miserly_api::model::{Failure, KilledBy, Phase, PromiseChangeReason, number_ranges};
+use miserly_api::model::{Failure, KilledBy, LostBy, Phase, PromiseChangeReason, number_ranges};
 use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 use miserly_marks::{mark, mark_variant};
 
@@ -12,7 +12,9 @@ impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
     pub(crate) fn at(&self) -> Option<Time> {
         match self {
-            AttemptOutcome::Ended { at, .. } | AttemptOutcome::Failed { at, .. } => Some(*at),
+            AttemptOutcome::Ended { at, .. }
+            | AttemptOutcome::WrittenOut { at, .. }
+            | AttemptOutcome::Failed { at, .. } => Some(*at),
             AttemptOutcome::Lost(_) | AttemptOutcome::NeverRan => None,
         }
     }
@@ -22,7 +24,10 @@ impl AttemptOutcome {
     /// A launcher reads instants of an earlier boot by a clock that may be wrong.
     fn until(&self, latest: Time) -> AttemptOutcome {
         let mut outcome = self.clone();
-        if let AttemptOutcome::Ended { at, .. } | AttemptOutcome::Failed { at, .. } = &mut outcome {
+        if let AttemptOutcome::Ended { at, .. }
+        | AttemptOutcome::WrittenOut { at, .. }
+        | AttemptOutcome::Failed { at, .. } = &mut outcome
+        {
             *at = latest.min(*at);
         }
         outcome
@@ -37,9 +42,10 @@ impl AttemptOutcome {
         match self {
             AttemptOutcome::Ended { by: None, .. } | AttemptOutcome::Failed { .. } => EndHow::Done,
             AttemptOutcome::Ended { by: Some(KilledBy::Time), .. } => EndHow::KilledAtEstimate,
-            AttemptOutcome::Ended { .. } | AttemptOutcome::Lost(_) | AttemptOutcome::NeverRan => {
-                EndHow::Cancelled
-            }
+            AttemptOutcome::Ended { .. }
+            | AttemptOutcome::WrittenOut { .. }
+            | AttemptOutcome::Lost(_)
+            | AttemptOutcome::NeverRan => EndHow::Cancelled,
         }
     }
 }
@@ -68,7 +74,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if self.end_aside(now, attempt, outcome) {
             return;
         }
-        mark_variant!(outcome, AttemptOutcome { Ended, Failed, Lost, NeverRan });
+        mark_variant!(outcome, AttemptOutcome { Ended, WrittenOut, Failed, Lost, NeverRan });
         if *outcome == AttemptOutcome::NeverRan && self.end_waiting(attempt) {
             return;
         }
@@ -85,7 +91,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         };
         if outcome.is_by_itself() {
             // It came before the end that was to make it run again. The executor starts it no more.
-            let again = |ending: &Ending| matches!(ending, Ending::Requeued | Ending::Displaced);
+            let again = |ending: &Ending| *ending != Ending::Cancelled;
             if run.ending.take_if(|ending| again(ending)).is_some() {
                 mark!("a requeued job has ended by itself");
             }
@@ -94,14 +100,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
         let again = record.cause_of_another_run(outcome);
         record.retried.extend(record.failure_to_retry(outcome));
+        let is_lost = ending == Some(Ending::WrittenOut) && !record.note_write_out(outcome);
         match (ending, outcome) {
-            (Some(Ending::Displaced), _) => {
-                mark!("the end of a displaced attempt");
-                record.run = None;
+            _ if is_lost => {
+                mark!("a job was not written out");
+                self.resubmit(at, attempt, outcome, PromiseChangeReason::Lost, round);
+            }
+            (Some(Ending::Displaced | Ending::WrittenOut), _) => {
+                mark!("the end of an attempt without a consequence for its job");
+                let run = record.run.take();
+                self.cpus.give(&run.map(|run| run.cpus).unwrap_or_default());
                 self.batch.touch(number);
                 self.forget(attempt);
                 if self.jobs.is_running(number) {
-                    mark!("a displaced attempt ends in the window of its job");
+                    mark!("such an attempt ends in the window of its job");
                     self.begin_window(now, at, number);
                 }
             }
@@ -210,6 +222,22 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Removes a job from its ledger that was written out and has no attempt. Returns its final state: a user ends it.
+    pub(crate) fn end_without_attempt(
+        &mut self,
+        now: Now,
+        at: Time,
+        number: i64,
+        round: &mut Round,
+    ) -> Phase {
+        mark!("a job that was written out is cancelled");
+        let start = self.jobs.get(number).and_then(|record| record.started).map(|start| now.wall_at(start));
+        self.record_suspended_time(number, at);
+        self.leave_system(at, number, &AttemptOutcome::WrittenOut { at, failed: None }, round);
+        let (end, by, cpu_ranges) = (now.wall, KilledBy::User, vec![]);
+        Phase::Killed { start, end, by, exit: None, cpu_ranges }
+    }
+
     /// Removes a job from its ledger and submits it again as a new job. Its record keeps the promises to it.
     pub(crate) fn resubmit(
         &mut self,
@@ -229,7 +257,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(run) = record.run.take() {
             self.cpus.give(&run.cpus);
         }
-        record.started = None;
+        (record.started, record.restarts) = (None, false);
         record.promise.renew(cause);
         record.state = JobState::Deferred;
         // A restored state may not have known of the attempt: then the job waits for its place as before.
@@ -270,14 +298,38 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 }
 
 impl Record {
+    /// Takes note of the end of an attempt that was to be written out. Returns whether the job continues where it was written out.
+    fn note_write_out(&mut self, outcome: &AttemptOutcome) -> bool {
+        let failed = match outcome {
+            AttemptOutcome::WrittenOut { failed: None, .. } => {
+                self.restarts = true;
+                return true;
+            }
+            // What an earlier attempt has written out is still there.
+            AttemptOutcome::NeverRan => return self.restarts,
+            AttemptOutcome::WrittenOut { failed: Some(failed), .. } => failed.clone(),
+            AttemptOutcome::Failed { message, .. } => message.clone(),
+            AttemptOutcome::Ended { .. } => "the job was killed before".to_owned(),
+            AttemptOutcome::Lost(LostBy::Reboot) => "the machine was down".to_owned(),
+            AttemptOutcome::Lost(_) => "its shim was killed".to_owned(),
+        };
+        tracing::warn!("job {}: it was not written out, and begins anew: {failed}", self.number);
+        self.write_out_failed = Some(failed);
+        false
+    }
+
     /// Returns why the job runs again after an attempt; `None` if the end is final.
     pub(crate) fn cause_of_another_run(&self, outcome: &AttemptOutcome) -> Option<PromiseChangeReason> {
         let is_lost = matches!(
             outcome,
-            AttemptOutcome::Lost(_) | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }
+            AttemptOutcome::Lost(_)
+                | AttemptOutcome::WrittenOut { .. }
+                | AttemptOutcome::Ended { by: Some(KilledBy::Shutdown), .. }
         );
         match self.run.as_ref().and_then(|run| run.ending) {
-            Some(Ending::Requeued | Ending::Displaced) => Some(PromiseChangeReason::Requeued),
+            Some(Ending::Requeued | Ending::Displaced | Ending::WrittenOut) => {
+                Some(PromiseChangeReason::Requeued)
+            }
             None if self.failure_to_retry(outcome).is_some() => Some(PromiseChangeReason::Retried),
             None if is_lost && self.submission.restartable => Some(PromiseChangeReason::Lost),
             None if *outcome == AttemptOutcome::NeverRan => Some(PromiseChangeReason::Lost),
@@ -301,6 +353,9 @@ impl Record {
             AttemptOutcome::Ended { at, exit, by } => {
                 let by = by.unwrap_or(KilledBy::User);
                 Phase::Killed { start, end: wall(*at), by, exit: Some(*exit), cpu_ranges }
+            }
+            AttemptOutcome::WrittenOut { at, .. } => {
+                Phase::Killed { start, end: wall(*at), by: KilledBy::User, exit: None, cpu_ranges }
             }
             // Also if it was ended before its command began.
             AttemptOutcome::Failed { at, .. } if is_ending => Phase::cancelled(wall(*at)),

@@ -66,7 +66,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let run = self.jobs.run(attempt.job)?;
         let in_window = run.nth == attempt.nth && run.in_window && run.ending.is_none();
         let expected = self.expected_end(attempt.job).filter(|_| in_window)?;
-        let record = self.jobs.get(attempt.job)?;
+        // The time of a job that continues is what its ledger says.
+        let record = self.jobs.get(attempt.job).filter(|record| !record.restarts)?;
         let missed = if self.resizes(&record.queue) {
             // Its end depends on its processors, which may be others since its launch.
             let late = record.started.map_or(Span::ZERO, |started| at - started);
@@ -90,6 +91,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// The jobs behind it may be delayed for the same cause.
     pub(crate) fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
         let number = attempt.job;
+        if self.jobs.get(number).is_some_and(|record| record.restarts) {
+            mark!("a lost restart is repeated in its window");
+            return match self.window_end(number).filter(|end| *end > at) {
+                end @ Some(_) => self.launch_again(attempt, end),
+                None => {
+                    self.resubmit(at, attempt, &AttemptOutcome::NeverRan, PromiseChangeReason::Lost, round);
+                }
+            };
+        }
         let Some(missed) = self.work_missed(at, number) else { return };
         // An overdue job has no window any more.
         if missed <= LONGEST_DELAY

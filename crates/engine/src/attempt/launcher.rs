@@ -67,6 +67,11 @@ pub enum Action {
         /// The grace period.
         grace: Span,
     },
+    /// Write it out by the command of its queue, and end it by force when that has ended, or at an instant.
+    WriteOut {
+        /// The latest instant of its end.
+        until: Time,
+    },
     /// End it by force: its window and its cleanup time are over.
     EndOverdue {
         /// Whether its running time counts, which only its shim knows exactly. It is ended if its shim stays stopped.
@@ -78,6 +83,7 @@ pub enum Action {
 
 /// The parameters of a launch.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Launch {
     /// The submission.
     pub submission: Arc<Submission>,
@@ -113,6 +119,8 @@ pub struct Launch {
     pub waits: bool,
     /// The number of the run of the command, from 1: attempts that never ran do not count.
     pub ordinal: u32,
+    /// Whether it continues where an earlier attempt was written out, by the program of its queue.
+    pub restart: bool,
     /// The planned window of an opportunistic job, or of one whose shim waits, if it is known.
     pub planned_window: Option<PlannedWindow>,
     /// The grace period before the end.
@@ -200,6 +208,13 @@ pub enum AttemptOutcome {
         exit: Exit,
         /// The cause; `None` if it ended by itself.
         by: Option<KilledBy>,
+    },
+    /// It was ended by [`Action::WriteOut`].
+    WrittenOut {
+        /// The instant of the end.
+        at: Time,
+        /// Why the command of its queue failed. Its work is lost then.
+        failed: Option<String>,
     },
     /// Its program could not be run.
     Failed {

@@ -29,6 +29,7 @@ impl SentWindows {
             Action::RevokeWindow
             | Action::BeginWindow { .. }
             | Action::Kill { .. }
+            | Action::WriteOut { .. }
             | Action::EndOverdue { .. }
             | Action::Withdraw
             | Action::Forget => None,

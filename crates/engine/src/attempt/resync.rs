@@ -33,7 +33,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(run) = &record.run else { return vec![] };
         if let Some(ending) = run.ending {
             mark!("the end is sent again");
-            return vec![self.kill(ending)];
+            return vec![match ending {
+                Ending::WrittenOut => Action::WriteOut { until: self.write_out_end(now, job).unwrap_or(now) },
+                _ => self.kill(ending),
+            }];
         }
         let by_running_time = self.is_gang(&record.queue);
         let overdue = self.overdue_since(job).map(|_| Action::EndOverdue { by_running_time });

@@ -256,7 +256,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         let Some(record) = self.jobs.get(number) else { return };
-        if record.is_in_ledger() {
+        if record.is_written_out() {
+            self.end_without_attempt(now, at, number, round);
+        } else if record.is_in_ledger() {
             round.withdrawn.extend(self.jobs.handle(number));
         }
         self.finish(number, Phase::Failed { at: now.wall_at(at), why: Failure::Dependency, message });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
 use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
-use miserly_core::{Constraints, Entry, Kind, Request, Resources, Sizes, Span, Time};
+use miserly_core::{Constraints, Entry, Kind, Request, Resources, Sizes, Span, State, Time};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,12 @@ pub struct Record {
     /// Why the epilog of an attempt failed; the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epilog_failed: Option<String>,
+    /// Whether its next attempt continues where an earlier one was written out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restarts: bool,
+    /// Why an attempt was not written out, so that the job began anew; the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_out_failed: Option<String>,
     /// Why the engine could not place the job, which is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_aside: Option<String>,
@@ -230,6 +236,15 @@ pub enum Ending {
     Requeued,
     /// The job is in its queue already: its policy requeued it.
     Displaced,
+    /// The job stays suspended without an attempt, if it was written out. Else it is submitted again.
+    WrittenOut,
+}
+
+impl Ending {
+    /// Returns whether the job then has no attempt, and may get another one at once.
+    pub(crate) fn makes_room(self) -> bool {
+        matches!(self, Ending::Displaced | Ending::WrittenOut)
+    }
 }
 
 impl Run {
@@ -331,6 +346,17 @@ impl Record {
         let retry = self.submission.retry.as_ref().filter(|_| !self.is_ending())?;
         let again = self.retried.len() < usize::try_from(retry.limit).unwrap_or(usize::MAX);
         (again && retry.admits(code)).then_some(code)
+    }
+
+    /// Returns whether the job is suspended without an attempt: a command has written it out.
+    pub fn is_written_out(&self) -> bool {
+        let state = || self.entry.as_deref().map(|entry| entry.entry().state);
+        self.restarts && self.run.is_none() && matches!(state(), Some(State::Suspended { .. }))
+    }
+
+    /// Returns whether the job has an attempt, or is to continue one.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.run.is_some() || self.is_written_out()
     }
 
     /// Returns whether the daemon ends its attempt.

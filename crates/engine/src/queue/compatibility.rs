@@ -25,6 +25,14 @@ impl<'s> Compatibility<'s> {
             .ledger_entry()
             .and_then(|entry| self.cannot_go_on(record, &entry).or_else(|| self.means_others(record, &entry)))
             .or_else(|| self.is_in_the_way(record))
+            .or_else(|| self.would_lose(record))
+    }
+
+    /// Finds a job that may not begin anew, in a queue whose policy writes jobs out.
+    fn would_lose(&self, record: &Record) -> Option<String> {
+        let queue = self.setup.queue(&record.queue).filter(|queue| queue.policy.needs().swapping)?;
+        let is_new = !record.submission.restartable && !record.is_finished();
+        is_new.then(|| format!("is not restartable, and queue {} would write jobs out", queue.name))
     }
 
     /// Finds a change of policy. Another policy would never resume suspended jobs, nor continue time-sliced ones.

@@ -94,9 +94,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Ok(false) => {
                     mark!("a job is cancelled");
                     self.judge_cancel(now, caller.uid, job);
-                    if !self.end_run(job, Ending::Cancelled) {
+                    if self.jobs.get(job).is_some_and(Record::is_written_out) {
+                        over.push((job, self.end_without_attempt(now, at, job, &mut round)));
+                    } else if !self.end_run(job, Ending::Cancelled) {
                         mark!("a waiting job is cancelled");
-                        over.push(job);
+                        over.push((job, Phase::cancelled(now.wall)));
                         round.withdrawn.extend(self.jobs.handle(job));
                     }
                 }
@@ -111,8 +113,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if !round.is_empty() {
             self.play(now, at, round)?;
         }
-        for job in over {
-            self.finish(job, Phase::cancelled(now.wall));
+        for (job, phase) in over {
+            self.finish(job, phase);
         }
         Ok(changed)
     }

@@ -21,7 +21,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if run.ending == Some(Ending::Displaced) && !in_window {
             return false;
         }
-        mark_variant!(ending, Ending { Cancelled, Requeued, Displaced });
+        mark_variant!(ending, Ending { Cancelled, Requeued, Displaced, WrittenOut });
         run.ending = Some(ending);
         // A repeated request sends the kill again, in case the first one was lost.
         self.batch.act(Attempt { job, nth: run.nth }, kill);
@@ -133,7 +133,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 impl Record {
     /// Checks that the job can be held.
     pub(crate) fn check_can_hold(&self) -> Result<(), Problem> {
-        if self.run.is_none() {
+        if !self.has_begun() {
             return Ok(());
         }
         mark!("refused: a job that has begun cannot be held");

@@ -88,7 +88,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         changes: &Modification,
     ) -> Result<CheckedChange, RequestError> {
         let before = self.owned_job(caller, job)?;
-        if before.run.is_some() {
+        if before.has_begun() {
             mark!("refused: a job that has begun cannot change");
             let message =
                 format!("job {job} has begun to run; only its time limit can change (miserly extend)");

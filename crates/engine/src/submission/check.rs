@@ -131,6 +131,14 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
         );
         return Err(Problem::with_field("resizable", message));
     }
+    if queue.policy.needs().swapping && !submission.restartable {
+        let message = format!(
+            "queue {} writes suspended jobs out, and one that is not written out begins anew: submit it with --restartable, \
+             or to another queue",
+            queue.name
+        );
+        return Err(refused_field("restartable", message));
+    }
     if submission.resize_signal.is_some() && submission.resizable.is_none() {
         return Err(Problem::with_field(
             "resize_signal",

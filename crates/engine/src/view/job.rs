@@ -64,6 +64,8 @@ impl Snapshot {
             paused: record.run.as_ref().is_some_and(|run| run.paused),
             capacity_lost: record.capacity_lost.clone(),
             epilog_failed: record.epilog_failed.clone(),
+            written_out: record.is_written_out(),
+            write_out_failed: record.write_out_failed.clone(),
             set_aside: record.set_aside.clone(),
             attempts: record.attempts - u32::from(record.waits.is_some()),
             runs: record.runs(),
@@ -87,6 +89,11 @@ impl Snapshot {
         }
         let start = record.started.unwrap_or(now.ticks);
         let run = record.run.as_ref().filter(|run| run.counts());
+        if let (true, Some(State::Suspended { until, .. })) =
+            (record.is_written_out(), entry.map(|entry| &entry.state))
+        {
+            return self.suspended(now, record, *until);
+        }
         let pace = entry.map_or(Pace::WHOLE, |entry| entry.progress.pace);
         match (run, entry.map(|entry| &entry.state)) {
             (Some(run), Some(State::Running { expected, .. })) => {
@@ -97,16 +104,18 @@ impl Snapshot {
                 let start = now.wall_at(start);
                 Phase::Running(JobAllocation { start, end: now.wall_at(end), cpus: run.cpus.clone() })
             }
-            (Some(_), Some(State::Suspended { until, .. })) => {
-                let start = now.wall_at(start);
-                // If the resumption is unknown: the earliest possible end.
-                let soonest = || now.ticks + record.left(now.ticks) - self.setup.cleanup_time;
-                let end = if *until < Time::MAX { *until } else { soonest() };
-                Phase::Suspended(JobAllocation { start, end: now.wall_at(end), cpus: vec![] })
-            }
+            (Some(_), Some(State::Suspended { until, .. })) => self.suspended(now, record, *until),
             (Some(run), _) => Phase::Opportunistic { start: now.wall_at(start), parked: run.stopped },
             (None, _) => Phase::Queued,
         }
+    }
+
+    /// Returns the phase of a suspended job. If its resumption is unknown, the end is the earliest possible one.
+    fn suspended(&self, now: Now, record: &Record, until: Time) -> Phase {
+        let start = now.wall_at(record.started.unwrap_or(now.ticks));
+        let soonest = || now.ticks + record.left(now.ticks) - self.setup.cleanup_time;
+        let end = if until < Time::MAX { until } else { soonest() };
+        Phase::Suspended(JobAllocation { start, end: now.wall_at(end), cpus: vec![] })
     }
 
     /// Returns the reasons why a job does not run.

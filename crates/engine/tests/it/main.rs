@@ -23,6 +23,7 @@ mod unrecorded;
 mod ahead;
 
 mod waiting;
+mod written_out;
 
 mod suspended;
 

@@ -30,7 +30,7 @@ pub(super) struct JobProcesses {
     pub(super) main: u32,
     shim: u32,
     pub(super) cgroup: Option<JobCgroup>,
-    /// The process that runs the prolog or the epilog, as long as it runs.
+    /// The process that runs a program of the queue, as long as it runs.
     pub(super) program: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl JobProcesses {
         Ok(())
     }
 
-    /// Returns the processes that are not dead, without those of the prolog. Only these are stopped.
+    /// Returns the processes that are not dead, without those of a program of the queue. Only these are stopped.
     fn stoppable(&self) -> io::Result<Vec<Stat>> {
         let mut living = self.living()?;
         if let Some(runner) = self.program {
@@ -75,7 +75,7 @@ impl JobProcesses {
         Ok(living)
     }
 
-    /// Returns the processes that are not dead, with those of the prolog or the epilog.
+    /// Returns the processes that are not dead, with those of a program of the queue.
     fn living(&self) -> io::Result<Vec<Stat>> {
         let all = procfs::processes()?;
         let mut members = BTreeSet::from([self.shim]);

@@ -3,7 +3,7 @@
 //! Several programs are called as `shim DIR`. The first copies itself and exits, so that the shim has no parent that must reap
 //! it. The copy is the shim. A copy of the shim prepares itself and becomes the command. None has another thread, so a copy may
 //! do whatever a new program may, and is ready sooner. The relay of an interactive job and its parent are called. Two programs
-//! run the prolog or epilog of the queue. The last one closes a session of PAM after the end.
+//! run a program of the queue. The last one closes a session of PAM after the end.
 //!
 //! The shim blocks in a single `poll` for its children, its timer and the daemon. It holds no file
 //! of the user.

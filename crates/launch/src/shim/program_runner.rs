@@ -1,4 +1,4 @@
-//! The process that runs the prolog or the epilog of a queue for the shim.
+//! The process that runs the prolog, the epilog or the checkpoint command of a queue for the shim.
 //!
 //! It adopts the orphans of the program (`PR_SET_CHILD_SUBREAPER`), so that all processes of the program are its descendants.
 //! It reports to the shim and exits when none of them is left. The signals that the shim blocks stay blocked here.
@@ -8,7 +8,7 @@
 
 use miserly_attempt::{
     AttemptSpec, BootTime, Connection as _, Files as _, ProgramFailure, ProgramKind, ProgramReport,
-    QueueProgram, files,
+    QueueProgram, StartRecord, files,
 };
 use std::collections::BTreeSet;
 use std::env;
@@ -48,6 +48,8 @@ const LONGEST: Duration = Duration::from_millis(500);
 
 /// Environment variable with the kind of the program.
 const KIND: &str = "MISERLY_QUEUE_PROGRAM";
+/// Environment variable of a checkpoint command with the number of the job's main process.
+const MAIN_PROCESS: &str = "MISERLY_PID";
 
 /// Returns a call of the process that runs a program of the attempt in a folder.
 pub(super) fn runner(dir: &Path, kind: ProgramKind) -> Command {
@@ -61,24 +63,27 @@ pub(super) fn run(dir: &Path) -> io::Result<()> {
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     dup2_stdin(File::open("/dev/null")?)?;
     let mut shim = Connection::new(stream)?;
-    wait_until_placed(&mut shim)?;
-    let report = begin(dir).and_then(|program| program.watch(&shim));
+    let limit = wait_until_placed(&mut shim)?;
+    let report = begin(dir, limit).and_then(|program| program.watch(&shim));
     let not_run =
         |error: io::Error| ProgramReport::failed(ProgramFailure::NotRun { error: error.to_string() });
     shim.send(&report.unwrap_or_else(not_run))
 }
 
-/// Waits until the shim has chosen the processors of this process.
-fn wait_until_placed(shim: &mut Connection) -> io::Result<()> {
-    while shim.receive::<()>()?.is_none() {
+/// Waits until the shim has chosen the processors of this process. Returns the time limit of the program.
+fn wait_until_placed(shim: &mut Connection) -> io::Result<Duration> {
+    loop {
+        if let Some(limit) = shim.receive()? {
+            return Ok(limit);
+        }
         wait::readable(&[shim.as_fd()], BootTime::MAX)?;
     }
-    Ok(())
 }
 
 /// Becomes the program. Returns only on failure, and the error is part of the program's output.
 pub(super) fn become_program(dir: &Path) -> io::Result<()> {
     let (program, env) = read(dir)?;
+    let main = main_process(dir)?;
     setsid()?;
     sys::default_signals();
     exec::reset_inherited();
@@ -86,6 +91,7 @@ pub(super) fn become_program(dir: &Path) -> io::Result<()> {
     let mut command = Command::new(&program.path);
     let arguments = program.argv.get(1..).unwrap_or_default();
     command.args(arguments).current_dir("/").env_clear().envs(env).env(MARK, dir);
+    command.envs(main.map(|main| (MAIN_PROCESS, main.to_string())));
     if let Some(name) = program.argv.first() {
         command.arg0(name);
     }
@@ -93,15 +99,31 @@ pub(super) fn become_program(dir: &Path) -> io::Result<()> {
     Err(io::Error::new(error.kind(), format!("cannot run {}: {error}", program.path.display())))
 }
 
+/// Returns the number of the main process of the job, for a program that runs beside it.
+fn main_process(dir: &Path) -> io::Result<Option<u32>> {
+    if kind()? != ProgramKind::Checkpoint {
+        return Ok(None);
+    }
+    let folder = Folder::open(dir).map_err(io::Error::other)?;
+    let started: Option<StartRecord> = folder.read(files::STARTED).map_err(io::Error::other)?;
+    Ok(started.map(|started| started.sid))
+}
+
+/// Returns the kind of the program that this process runs.
+fn kind() -> io::Result<ProgramKind> {
+    let name = env::var(KIND).map_err(io::Error::other)?;
+    let kind = ProgramKind::ALL.into_iter().find(|kind| kind.name() == name);
+    kind.ok_or_else(|| io::Error::other(format!("there is no program {name}")))
+}
+
 /// Returns the program that this process runs, and its environment.
 fn read(dir: &Path) -> io::Result<(QueueProgram, Vec<(OsString, OsString)>)> {
-    let name = env::var(KIND).map_err(io::Error::other)?;
-    let kind = [ProgramKind::Prolog, ProgramKind::Epilog].into_iter().find(|kind| kind.name() == name);
+    let kind = kind()?;
     let folder = Folder::open(dir).map_err(io::Error::other)?;
     let spec: Option<AttemptSpec> = folder.read(files::SPEC).map_err(io::Error::other)?;
     let programs = spec.and_then(|spec| spec.queue_programs);
-    let found = programs.and_then(|programs| Some((programs.get(kind?)?.clone(), programs.env)));
-    found.ok_or_else(|| io::Error::other(format!("the specification has no {name}")))
+    let found = programs.and_then(|programs| Some((programs.get(kind)?.clone(), programs.env)));
+    found.ok_or_else(|| io::Error::other(format!("the specification has no {}", kind.name())))
 }
 
 /// A program that runs.
@@ -114,8 +136,8 @@ struct Running {
 }
 
 /// Starts the program in a session of its own.
-fn begin(dir: &Path) -> io::Result<Running> {
-    let (QueueProgram { path, limit, .. }, _) = read(dir)?;
+fn begin(dir: &Path, limit: Duration) -> io::Result<Running> {
+    let (QueueProgram { path, .. }, _) = read(dir)?;
     check_program(&path)?;
     set_child_subreaper(Some(getpid()))?;
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;

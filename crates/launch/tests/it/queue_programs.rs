@@ -1,4 +1,4 @@
-//! The prolog and the epilog of a queue.
+//! The programs of a queue.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,8 +24,28 @@ fn test(prolog: &str, script: &str, epilog: &str) -> Test {
     let env = vec![("T".into(), test.folder.path().into()), ("PATH".into(), "/usr/bin:/bin".into())];
     test.spec.env.clone_from(&env);
     let of = |script: &str| (!script.is_empty()).then(|| program(script));
-    test.spec.queue_programs = Some(QueuePrograms { env, prolog: of(prolog), epilog: of(epilog) });
+    test.spec.queue_programs =
+        Some(QueuePrograms { env, prolog: of(prolog), epilog: of(epilog), checkpoint: None });
     test
+}
+
+/// Returns an attempt of a script that waits beside a child, with this checkpoint command.
+fn with_checkpoint(script: &str) -> Test {
+    let waits = "sleep 1000 & echo $! > $T/child; echo $$ > $T/job; exec sleep 1000";
+    let mut test = test("", waits, "");
+    programs(&mut test).checkpoint = Some(program(script));
+    test
+}
+
+/// Asks for a checkpoint of a job that runs, in a time. Returns the end of the job, of which no process is left.
+fn written_out(test: &Test, time: Duration) -> AttemptEnd {
+    let mut shim = test.launch();
+    let job = pid(test, "job");
+    let state = done(&mut shim, &ShimCommand::Checkpoint { until: BootTime::now().after(time) });
+    assert_eq!(state.phase, AttemptPhase::Ending(Some(EndCause::User)));
+    let end = ended(&shim);
+    assert!(!alive(job) && !alive(pid(test, "child")));
+    end
 }
 
 fn programs(test: &mut Test) -> &mut QueuePrograms {
@@ -295,4 +315,62 @@ fn the_daemon_can_kill_a_prolog_at_once() {
     kill(&mut shim);
     assert!(!alive(prolog));
     assert_eq!(read(&test, "cleaned"), "cleaned\n");
+}
+
+#[test]
+fn a_checkpoint_command_runs_beside_the_job_which_is_killed_after_it() {
+    let looks = "kill -0 $MISERLY_PID && test $MISERLY_PID = $(cat $T/job) && echo saved > $T/saved";
+    let test = with_checkpoint(looks);
+    let end = written_out(&test, SOON);
+    assert_eq!((end.exit, end.cause), (Exit::Signal { signal: 9, core: false }, Some(EndCause::User)));
+    assert_eq!((end.checkpoint.unwrap().failure, read(&test, "saved")), (None, "saved\n".to_owned()));
+}
+
+#[test]
+fn a_checkpoint_command_that_fails_or_is_late_ends_the_job_and_says_so() {
+    let failed = written_out(&with_checkpoint("echo no room; exit 5"), SOON).checkpoint.unwrap();
+    assert_eq!((failed.failure, failed.output.as_str()), (Some(ProgramFailure::Code(5)), "no room"));
+    let test = with_checkpoint("echo $$ > $T/saver; exec sleep 1000");
+    let late = written_out(&test, SECOND).checkpoint.unwrap().failure;
+    assert!(matches!(late, Some(ProgramFailure::TimeLimit { limit }) if limit <= SECOND), "{late:?}");
+    assert!(!alive(pid(&test, "saver")));
+    let none = written_out(&test_without_checkpoint(), SOON).checkpoint.unwrap().failure.unwrap();
+    assert!(none.to_string().contains("the queue had none"), "{none}");
+}
+
+fn test_without_checkpoint() -> Test {
+    let mut test = with_checkpoint("true");
+    test.spec.queue_programs.as_mut().unwrap().checkpoint = None;
+    test
+}
+
+#[test]
+fn a_checkpoint_command_may_end_the_job_itself_and_a_stopped_job_runs_beside_it() {
+    let test = with_checkpoint("kill -9 $MISERLY_PID; sleep 0.2; echo saved > $T/saved");
+    let end = written_out(&test, SOON);
+    assert_eq!((end.checkpoint.unwrap().failure, read(&test, "saved")), (None, "saved\n".to_owned()));
+    let test = with_checkpoint("until grep -q 'State:.S' /proc/$MISERLY_PID/status; do sleep 0.01; done");
+    let mut shim = test.launch();
+    pid(&test, "job");
+    assert_eq!(done(&mut shim, &ShimCommand::Stop).phase, AttemptPhase::Stopped);
+    done(&mut shim, &ShimCommand::Checkpoint { until: BootTime::now().after(SOON) });
+    assert_eq!(ended(&shim).checkpoint.unwrap().failure, None);
+}
+
+#[test]
+fn a_kill_ends_a_checkpoint_and_a_job_that_has_not_begun_has_none() {
+    let test = with_checkpoint("echo $$ > $T/saver; exec sleep 1000");
+    let mut shim = test.launch();
+    pid(&test, "job");
+    done(&mut shim, &ShimCommand::Checkpoint { until: BootTime::now().after(SOON) });
+    pid(&test, "saver");
+    let again = shim.request(&ShimCommand::Checkpoint { until: BootTime::now() }).unwrap();
+    assert_eq!(again, ShimReply::Refused(ShimRefusal::Ending));
+    done(&mut shim, &ShimCommand::Kill { grace: Duration::ZERO });
+    assert_eq!(ended(&shim).checkpoint.unwrap().failure, Some(ProgramFailure::Killed));
+    let (_test, mut shim, _) = in_prolog();
+    done(&mut shim, &ShimCommand::Checkpoint { until: BootTime::now().after(SOON) });
+    let end = ended(&shim);
+    assert_eq!(end.exit, Exit::Failed(StartFailure::Ended));
+    assert!(end.checkpoint.unwrap().failure.is_some());
 }

@@ -81,6 +81,7 @@ impl FakeHost {
             stops: 0,
             prolog: None,
             epilog: None,
+            checkpoint: None,
         }
     }
 

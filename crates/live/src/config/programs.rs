@@ -1,12 +1,12 @@
-//! The prolog and the epilog of a queue.
+//! The programs of a queue: prolog, epilog, and those that write jobs out and restart them.
 
 use std::path::Path;
 use std::time::Duration;
 
 use miserly_core::Span;
-use miserly_executor::QueueRules;
+use miserly_executor::{CheckpointRules, QueueRules};
 use miserly_launch::{ProgramKind, QueueProgram, check_program};
-use miserly_machine_file::file::QueueFile;
+use miserly_machine_file::file::{CheckpointFile, QueueFile};
 use miserly_units::duration;
 use rustix::process::geteuid;
 use toml::{Spanned, Value};
@@ -38,6 +38,8 @@ impl ProgramLimits {
         match kind {
             ProgramKind::Prolog => LONGEST,
             ProgramKind::Epilog => QueueRules::longest_epilog(length(self.cleanup_time)).min(LONGEST),
+            // The policy gives it a time.
+            ProgramKind::Checkpoint => Duration::MAX,
         }
     }
 }
@@ -49,7 +51,22 @@ pub(super) fn programs(written: &QueueFile, limits: ProgramLimits) -> Result<Que
     Ok(QueueRules {
         prolog: program(ProgramKind::Prolog, prolog, limits)?,
         epilog: program(ProgramKind::Epilog, epilog, limits)?,
+        checkpoint: written.checkpoint.as_ref().map(|written| checkpoint(written, limits)).transpose()?,
     })
+}
+
+/// Returns the programs that write jobs out and restart them.
+fn checkpoint(written: &Spanned<CheckpointFile>, limits: ProgramLimits) -> Result<CheckpointRules, Problem> {
+    let CheckpointFile { command, restart } = written.get_ref();
+    let words = |words: &Option<Spanned<Value>>, name: &str| match words {
+        Some(words) => argument_list(words, name, limits),
+        None => {
+            Err(of_field(written, "checkpoint", &format!("{name} is missing: a program, and its arguments")))
+        }
+    };
+    let limit = limits.longest(ProgramKind::Checkpoint);
+    let command = queue_program(words(command, "command")?, limit);
+    Ok(CheckpointRules { command, restart: words(restart, "restart")? })
 }
 
 type Fields<'a> = (Option<&'a Spanned<Value>>, Option<&'a Spanned<Value>>);
@@ -61,7 +78,7 @@ fn program(
 ) -> Result<Option<QueueProgram>, Problem> {
     let (name, time_name) = match kind {
         ProgramKind::Prolog => ("prolog", "prolog-time"),
-        ProgramKind::Epilog => ("epilog", "epilog-time"),
+        _ => ("epilog", "epilog-time"),
     };
     let longest = limits.longest(kind);
     let asked = time(limit, time_name)?.map(length);
@@ -72,26 +89,39 @@ fn program(
         return Err(of_field(written, time_name, &problem));
     }
     let Some(written) = words else { return Ok(None) };
+    if longest.is_zero() {
+        return Err(of_field(written, name, &format!("there is no time for it{}", because(kind))));
+    }
+    Ok(Some(queue_program(argument_list(written, name, limits)?, asked.unwrap_or(DEFAULT))))
+}
+
+fn queue_program(argv: Vec<String>, limit: Duration) -> QueueProgram {
+    let path = Path::new(&argv[0]).to_owned();
+    QueueProgram { path, argv: argv.into_iter().map(Into::into).collect(), limit }
+}
+
+/// Returns the words of a program that only the operator can change.
+fn argument_list(
+    written: &Spanned<Value>,
+    name: &str,
+    limits: ProgramLimits,
+) -> Result<Vec<String>, Problem> {
     let wrong = |problem: &str| of_field(written, name, &problem);
     let argv = argv(written.get_ref()).ok_or_else(|| {
         wrong("it is a list of words, the first one the absolute path of a program, such as [\"/etc/miserly/prolog\", \"gpu\"]")
     })?;
-    if longest.is_zero() {
-        return Err(wrong(&format!("there is no time for it{}", because(kind))));
-    }
-    let path = Path::new(&argv[0]).to_owned();
+    let path = Path::new(&argv[0]);
     if limits.checks_files {
-        folder::check_program(&path).map_err(|error| wrong(&error.to_string()))?;
-        check_program(&path).map_err(|error| wrong(&error.to_string()))?;
+        folder::check_program(path).map_err(|error| wrong(&error.to_string()))?;
+        check_program(path).map_err(|error| wrong(&error.to_string()))?;
     }
-    let limit = asked.unwrap_or(DEFAULT);
-    Ok(Some(QueueProgram { path, argv: argv.into_iter().map(Into::into).collect(), limit }))
+    Ok(argv)
 }
 
 /// Returns the reason of the longest time limit.
 fn because(kind: ProgramKind) -> &'static str {
     match kind {
-        ProgramKind::Prolog => "",
+        ProgramKind::Prolog | ProgramKind::Checkpoint => "",
         ProgramKind::Epilog => ": it ends a second before the cleanup time; set a longer cleanup-time",
     }
 }
@@ -165,6 +195,31 @@ mod tests {
         for words in ["'/bin/true'", "[]", "['true']", "['/bin/true', 1]", "['/bin/true', \"\\u0000\"]"] {
             refused(&format!("prolog = {words}"), "prolog: it is a list of words");
         }
+    }
+
+    #[test]
+    fn a_policy_that_writes_memory_out_needs_programs_and_no_other_one_has_them() {
+        let swaps = "policy = 'ss(overhead=write)'\n";
+        let table = |words: &str| format!("{swaps}[queue.checkpoint]\n{words}");
+        let whole = "command = ['/bin/true', 'a']\nrestart = ['/bin/sh', '-c', 'exit']";
+        let checkpoint = parse(&table(whole)).unwrap().checkpoint.unwrap();
+        assert_eq!((checkpoint.command.argv.len(), checkpoint.restart.len()), (2, 3));
+        refused(
+            swaps,
+            "4: policy ss with an overhead writes the memory of suspended jobs out: that needs [queue.checkpoint]",
+        );
+        let other = format!("policy = 'ss'\n[queue.checkpoint]\n{whole}");
+        refused(&other, "checkpoint: policy ss writes no memory out; a policy with an overhead does");
+        refused(&table("command = ['/bin/true']"), "checkpoint: restart is missing");
+        refused(&table("restart = ['/bin/true']"), "checkpoint: command is missing");
+        refused(&table("command = ['true']\nrestart = ['/bin/true']"), "command: it is a list of words");
+        refused(&table("command = ['/bin/true']\nrestart = ['/no/such/program']"), "restart: ");
+        refused(
+            &format!("{swaps}shadow = 'easy'\n[queue.checkpoint]\n{whole}"),
+            "it writes the memory of suspended jobs out",
+        );
+        let epilog = format!("epilog = ['/bin/true']\n{}", table(whole));
+        refused(&epilog, "epilog: policy ss gives the processors of a job to another one at once");
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub fn unfit(needs: &Needs) -> Option<&'static str> {
     if needs.resizing {
         return Some("it resizes running jobs");
     }
+    if needs.swapping {
+        return Some("it writes the memory of suspended jobs out");
+    }
     // A shadow ends no process, so its plans may go beyond limits.
     Needs { beyond_limits: false, ..*needs }.unmet_in_daemon()
 }
@@ -109,8 +112,25 @@ impl Queue {
             );
             return Err(Problem::new(at, problem));
         }
-        if let Some(epilog) = written.epilog.as_ref().filter(|_| needs.requeue) {
-            let name = self.policy.descriptor().name;
+        let name = self.policy.descriptor().name;
+        match &written.checkpoint {
+            None if needs.swapping => {
+                let at = written.policy.as_ref().map_or_else(|| written.name.span(), Spanned::span);
+                let problem = format!(
+                    "policy {name} with an overhead writes the memory of suspended jobs out: that needs [queue.checkpoint], with a command and a restart"
+                );
+                return Err(Problem::new(at, problem));
+            }
+            Some(checkpoint) if !needs.swapping => {
+                let problem = format!(
+                    "policy {} writes no memory out; a policy with an overhead does, such as ss(overhead=write)",
+                    self.policy
+                );
+                return Err(of_field(checkpoint, "checkpoint", &problem));
+            }
+            _ => {}
+        }
+        if let Some(epilog) = written.epilog.as_ref().filter(|_| needs.requeue || needs.swapping) {
             let problem = format!(
                 "policy {name} gives the processors of a job to another one at once, before an epilog could end"
             );

@@ -327,19 +327,23 @@ fn check_fields(section: &str, text: &str) {
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" |"));
     let names: Vec<String> = rows.map(|(name, _)| format!("`{name}")).collect();
     let problem = parse(text).unwrap_err().to_string();
-    let expect = format!("expected one of {}", names.join(", "));
+    let expect = match &names[..] {
+        [one, other] => format!("expected {one} or {other}"),
+        all => format!("expected one of {}", all.join(", ")),
+    };
     assert!(problem.ends_with(&expect), "{problem}\n{expect}");
 }
 
 #[test]
 fn the_page_has_the_fields_of_the_parser() {
     let sections: Vec<&str> = FIELDS.split("\n## ").skip(1).collect();
-    let [daemon, limits, limit, pool, queue, rule] = sections[..] else { panic!("{sections:?}") };
+    let [daemon, limits, limit, pool, queue, checkpoint, rule] = sections[..] else { panic!("{sections:?}") };
     check_fields(daemon, "nonsense = 1");
     check_fields(limits, "[user-limits]\nnonsense = 1");
     check_fields(limit, "[[limit]]\nnonsense = 1");
     check_fields(pool, "[pool]\nnonsense = 1");
     check_fields(queue, "[[queue]]\nname = 'a'\nnonsense = 1");
+    check_fields(checkpoint, "[[queue]]\nname = 'a'\n[queue.checkpoint]\nnonsense = 1");
     check_fields(rule, "[pool]\ncalendar = [{ nonsense = 1 }]");
 }
 

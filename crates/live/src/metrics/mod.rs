@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use miserly_api::model::{ForecastRecord, Problem, ProblemCode};
 use miserly_engine::{JobStart, StateMetrics};
+use miserly_launch::ProgramKind;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -73,7 +74,7 @@ impl Metrics {
         &self,
         state: &StateMetrics,
         forecasts: Option<ForecastRecord>,
-        program_failures: [u64; 2],
+        program_failures: [u64; ProgramKind::ALL.len()],
         connections: ConnectionCounts,
     ) -> Result<String, Problem> {
         let mut sheet = Sheet::new();

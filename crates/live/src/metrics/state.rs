@@ -2,6 +2,7 @@
 
 use miserly_api::model::{ForecastRecord, QueueStatus, Status};
 use miserly_engine::StateMetrics;
+use miserly_launch::ProgramKind;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -90,13 +91,13 @@ impl Sheet {
         self.registry.register("forecasts_kept", help, kept);
     }
 
-    /// Adds the numbers of prologs and of epilogs that failed.
-    pub(super) fn queue_programs(&mut self, failures: [u64; 2]) {
+    /// Adds the numbers of programs of queues that failed, as [`ProgramKind::ALL`].
+    pub(super) fn queue_programs(&mut self, failures: [u64; ProgramKind::ALL.len()]) {
         let failed: Family<Labels, Counter> = Family::default();
-        for (program, count) in ["prolog", "epilog"].into_iter().zip(failures) {
-            failed.get_or_create(&vec![("program", program.to_owned())]).inc_by(count);
+        for (program, count) in ProgramKind::ALL.into_iter().zip(failures) {
+            failed.get_or_create(&vec![("program", program.name().to_owned())]).inc_by(count);
         }
-        let help = "Prologs and epilogs of queues that failed, since the daemon began";
+        let help = "Programs of queues that failed, since the daemon began";
         self.registry.register("queue_program_failures", help, failed);
     }
 

@@ -33,8 +33,8 @@ struct Notes {
     parked: Mutex<Arc<BTreeSet<i64>>>,
     /// Changes with the set of parked jobs.
     parking: watch::Sender<()>,
-    /// The prologs and the epilogs that failed.
-    program_failures: [AtomicU64; 2],
+    /// The programs of queues that failed, by kind.
+    program_failures: [AtomicU64; ProgramKind::ALL.len()],
 }
 
 impl LauncherNotes {
@@ -96,18 +96,17 @@ impl LauncherNotes {
         self.0.parking.subscribe()
     }
 
-    /// Counts a failed prolog or epilog.
+    /// Counts a failed program of a queue.
     pub(super) fn count_failure(&self, kind: ProgramKind) {
-        let [prologs, epilogs] = &self.0.program_failures;
-        let counter = match kind {
-            ProgramKind::Prolog => prologs,
-            ProgramKind::Epilog => epilogs,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        for (_, counter) in
+            ProgramKind::ALL.iter().zip(&self.0.program_failures).filter(|(of, _)| **of == kind)
+        {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    /// Returns the numbers of prologs and of epilogs that failed.
-    pub(crate) fn program_failures(&self) -> [u64; 2] {
+    /// Returns the numbers of programs of queues that failed, as [`ProgramKind::ALL`].
+    pub(crate) fn program_failures(&self) -> [u64; ProgramKind::ALL.len()] {
         self.0.program_failures.each_ref().map(|counter| counter.load(Ordering::Relaxed))
     }
 

@@ -133,6 +133,8 @@ fn job(number: i64, phase: Phase) -> JobView {
         has_gpus: vec![0, 3],
         capacity_lost: Some("1 of 4 processors are offline".to_owned()),
         epilog_failed: Some("exit 4".to_owned()),
+        written_out: true,
+        write_out_failed: Some("killed after 50 s".to_owned()),
         retried: vec![75],
         usage: Some(JobUsage { total: used(3), attempts: vec![AttemptUsage { attempt: 2, usage: used(0) }] }),
         unenforced: vec!["memory".to_owned()],

@@ -81,13 +81,13 @@ impl Needs {
         (!fits).then(|| self.hosts())
     }
 
-    /// Returns the need that processes on one machine cannot meet, with the reason; `None` if the daemon runs such a policy.
+    /// Returns the need that processes on one machine cannot meet, with the reason; `None` if the daemon runs such a policy. One that
+    /// [swaps](Needs::swapping) runs in a queue whose jobs are written out by a command.
     pub fn unmet_in_daemon(&self) -> Option<&'static str> {
         let unable = [
             (self.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
             (self.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
             (self.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
-            (self.swapping, "overhead: a stopped process keeps its memory"),
         ];
         first(unable)
     }

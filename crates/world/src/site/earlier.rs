@@ -12,7 +12,7 @@ pub(super) type Version = u32;
 const LATER: [&str; 2] = ["affinity", "window"];
 
 /// The fields of the record of an end that the first version does not have.
-const LATER_IN_END: [&str; 6] = ["boot_id", "usage", "processes", "stops", "prolog", "epilog"];
+const LATER_IN_END: [&str; 7] = ["boot_id", "usage", "processes", "stops", "prolog", "epilog", "checkpoint"];
 
 fn changed(content: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(content) else { return content.to_owned() };

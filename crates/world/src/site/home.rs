@@ -114,6 +114,11 @@ impl Host for Home {
             // No earlier version waits.
             habit.version = None;
         }
+        if request.restart {
+            habit.ticks = self.machine.rest_of(attempt);
+        } else {
+            self.machine.begin_anew(job);
+        }
         let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
         let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
         let spec = AttemptSpec { cgroup: self.machine.cgroup(), ..spec(request.clone(), programs) };

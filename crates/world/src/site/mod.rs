@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_attempt::shim::Shim;
-use miserly_attempt::{BootId, BootTime, Identity};
+use miserly_attempt::{BootId, BootTime, Identity, ProgramKind};
 use miserly_core::draw;
 use miserly_engine::Attempt;
 use miserly_launcher::Clocks;
@@ -99,8 +99,10 @@ pub(crate) struct Machine {
     notes: RefCell<Vec<(i64, String)>>,
     effects: Effects,
     later: Later,
-    /// When the programs began, by attempt and whether they are epilogs.
-    programs: RefCell<BTreeMap<(Attempt, bool), i64>>,
+    /// When the programs began, by attempt and name.
+    programs: RefCell<BTreeMap<(Attempt, &'static str), i64>>,
+    /// The attempts of jobs that were written out last, and the time for which they still had to compute.
+    saved: RefCell<BTreeMap<i64, (u32, i64)>>,
     seals: Seals,
 }
 
@@ -128,12 +130,10 @@ struct Place {
     was_refused: Cell<bool>,
     /// Whether its shim has been told that the machine shuts down.
     shuts_down: Cell<bool>,
-    /// The process that runs the prolog or the epilog.
+    /// The process that runs a program of the queue.
     runner: RefCell<Option<Runner>>,
     habit: Cell<Habit>,
     gpus: RefCell<Vec<u32>>,
-    /// The time limits of prolog and epilog.
-    program_limits: Cell<[Duration; 2]>,
     cpus: RefCell<Vec<u32>>,
     /// The instant since which it has them in its window.
     placed_at: Cell<i64>,
@@ -304,7 +304,8 @@ impl Machine {
         let attempt = place.attempt;
         self.note(format!("the command of {}.{} begins", attempt.job, attempt.nth));
         // A prolog is a part of the window.
-        let begun = self.programs.borrow().get(&(attempt, false)).copied().unwrap_or_else(|| self.now());
+        let prolog = (attempt, ProgramKind::Prolog.name());
+        let begun = self.programs.borrow().get(&prolog).copied().unwrap_or_else(|| self.now());
         if self.begun.borrow_mut().insert(attempt, begun).is_some() {
             self.broken(format!("the command of attempt {}.{} runs twice", attempt.job, attempt.nth));
         }

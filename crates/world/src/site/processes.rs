@@ -100,6 +100,15 @@ impl Main {
         matches!(self.stage, Stage::Command { left, .. } if left > ticks) && !self.has_term
     }
 
+    /// Returns the time for which the command still computes, or nothing if it has ended.
+    pub(super) fn left(&self, now: i64) -> i64 {
+        match self.stage {
+            Stage::Command { left, .. } if self.is_stopped => left,
+            Stage::Command { since, left } => (left - (now - since)).max(0),
+            _ => 0,
+        }
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.lives() && !self.is_stopped
     }

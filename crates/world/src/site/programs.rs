@@ -1,11 +1,10 @@
-//! The processes that run the prolog and the epilog of an attempt.
+//! The processes that run the programs of queues in attempts.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::{
-    AttemptSpec, Connection, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms,
-};
+use miserly_attempt::{Connection, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
+use miserly_engine::Attempt;
 use miserly_executor::{LaunchRequest, QueueRules};
 
 use super::disk::Lock;
@@ -23,7 +22,9 @@ pub(super) fn programs(habit: &Habit, request: &LaunchRequest) -> Option<QueuePr
     let longest = QueueRules::longest_epilog(request.cleanup).max(Duration::from_secs(1));
     let prolog = habit.prolog.map(|_| program(LIMIT));
     let epilog = habit.epilog.map(|_| program(LIMIT.min(longest)));
-    (prolog.is_some() || epilog.is_some()).then(|| QueuePrograms { env: vec![], prolog, epilog })
+    let checkpoint = habit.checkpoint.map(|_| program(Duration::MAX));
+    let has_any = prolog.is_some() || epilog.is_some() || checkpoint.is_some();
+    has_any.then(|| QueuePrograms { env: vec![], prolog, epilog, checkpoint })
 }
 
 /// The process that runs a program. It holds the lock of the attempt.
@@ -33,7 +34,8 @@ pub(super) struct Runner {
     shim: End,
     stage: Stage,
     habit: ProgramHabit,
-    limit: Duration,
+    /// Whether it has reported a success.
+    has_succeeded: bool,
     lock: Option<Lock>,
 }
 
@@ -56,6 +58,11 @@ impl Runner {
         matches!(self.stage, Stage::Waiting | Stage::Running { .. })
     }
 
+    /// Returns whether it writes a job out.
+    pub(super) fn is_saving(&self) -> bool {
+        self.kind == ProgramKind::Checkpoint && self.lives()
+    }
+
     pub(super) fn is_reaped(&self) -> bool {
         matches!(self.stage, Stage::Reaped)
     }
@@ -71,17 +78,15 @@ impl Runner {
     /// Takes the steps that are due. Returns whether the program begins.
     fn advance(&mut self, now: i64) -> bool {
         match &self.stage {
-            Stage::Waiting => match self.shim.receive_line() {
-                Ok(Some(_)) => {
-                    let limit = ticks(self.limit);
+            Stage::Waiting => match self.shim.receive::<Duration>() {
+                Ok(Some(limit)) => {
                     let failure = match self.habit.code {
-                        _ if self.habit.ticks >= limit => {
-                            Some(ProgramFailure::TimeLimit { limit: self.limit })
-                        }
+                        _ if self.habit.ticks >= ticks(limit) => Some(ProgramFailure::TimeLimit { limit }),
                         0 => None,
                         code => Some(ProgramFailure::Code(code)),
                     };
-                    self.stage = Stage::Running { ends_at: now + self.habit.ticks.min(limit), failure };
+                    let ends_at = now + self.habit.ticks.min(ticks(limit));
+                    self.stage = Stage::Running { ends_at, failure };
                     return true;
                 }
                 Ok(None) => {}
@@ -91,6 +96,7 @@ impl Runner {
             Stage::Running { .. } if self.shim.inbox().is_ready() => self.kill(),
             Stage::Running { ends_at, failure } if *ends_at <= now => {
                 let report = ProgramReport { failure: failure.clone(), output: String::new() };
+                self.has_succeeded = report.failure.is_none();
                 // A shim that has died does not receive it.
                 let _ = self.shim.send(&report);
                 self.kill();
@@ -150,29 +156,23 @@ impl Machine {
         let habit = match kind {
             ProgramKind::Prolog => habit.prolog,
             ProgramKind::Epilog => habit.epilog,
+            ProgramKind::Checkpoint => habit.checkpoint,
         }?;
-        let limit = place.program_limits.get()[usize::from(kind == ProgramKind::Epilog)];
         let (ours, shim) = End::pair();
         let pid = self.new_pid();
         let lock = Some(lock.clone());
-        place.runner.replace(Some(Runner { pid, kind, shim, stage: Stage::Waiting, habit, limit, lock }));
+        let (stage, has_succeeded) = (Stage::Waiting, false);
+        place.runner.replace(Some(Runner { pid, kind, shim, stage, habit, has_succeeded, lock }));
         Some((pid, ours))
-    }
-
-    /// Takes note of the programs of an attempt.
-    pub(super) fn set_programs(place: &Place, spec: &AttemptSpec) {
-        let limit = |kind| spec.queue_programs.as_ref().and_then(|programs| Some(programs.get(kind)?.limit));
-        let limits = [ProgramKind::Prolog, ProgramKind::Epilog].map(|kind| limit(kind).unwrap_or_default());
-        place.program_limits.set(limits);
     }
 
     /// Runs the due steps of the program of an attempt.
     pub(super) fn advance_runner(&self, place: &Rc<Place>) {
-        let (begins, ends, kind) = {
+        let (begins, ends, kind, has_succeeded) = {
             let mut runner = place.runner.borrow_mut();
             let Some(runner) = runner.as_mut().filter(|runner| runner.lives()) else { return };
             let begins = runner.advance(self.now());
-            (begins, !runner.lives(), runner.kind)
+            (begins, !runner.lives(), runner.kind, runner.has_succeeded)
         };
         let (job, nth) = (place.attempt.job, place.attempt.nth);
         if begins {
@@ -183,21 +183,50 @@ impl Machine {
             self.note(format!("the {} of {job}.{nth} ends", kind.name()));
             place.has_child_event.set(true);
         }
+        if ends && kind == ProgramKind::Checkpoint && has_succeeded {
+            let left = place.main.borrow().as_ref().map_or(0, |main| main.left(self.now()));
+            self.saved.borrow_mut().insert(job, (nth, left));
+        }
     }
 
-    /// A program runs once, the prolog before the command, and the epilog after the job.
+    /// Returns the time for which an attempt computes that continues where its job was written out.
+    pub(super) fn rest_of(&self, attempt: Attempt) -> i64 {
+        let job = attempt.job;
+        let last = self.begun.borrow().keys().filter(|of| of.job == job).map(|of| of.nth).max();
+        let saved = self.saved.borrow().get(&job).copied();
+        self.note(format!("job {job} restarts, and was written out: {saved:?}"));
+        match saved {
+            Some((nth, left)) if Some(nth) == last => left,
+            saved => {
+                let Attempt { job, nth } = attempt;
+                self.broken(format!("attempt {job}.{nth} continues {last:?}, and written out is {saved:?}"));
+                0
+            }
+        }
+    }
+
+    /// Takes note that a job begins anew, if it was written out.
+    pub(super) fn begin_anew(&self, job: i64) {
+        self.saved.borrow_mut().remove(&job);
+    }
+
+    /// A program runs once, the prolog before the command, the checkpoint command beside it, and the epilog after the job.
     fn check_program(&self, place: &Place, kind: ProgramKind) {
         let (job, nth) = (place.attempt.job, place.attempt.nth);
         let has_epilog = kind == ProgramKind::Epilog;
-        if self.programs.borrow_mut().insert((place.attempt, has_epilog), self.now()).is_some() {
+        if self.programs.borrow_mut().insert((place.attempt, kind.name()), self.now()).is_some() {
             self.broken(format!("the {} of attempt {job}.{nth} runs twice", kind.name()));
         }
         let has_job = place.main.borrow().as_ref().is_some_and(super::Main::has_process);
         if has_epilog && has_job {
             self.broken(format!("the epilog of attempt {job}.{nth} runs beside its job"));
         }
-        if !has_epilog && self.begun_at(place.attempt).is_some() {
+        let has_begun = self.begun_at(place.attempt).is_some();
+        if kind == ProgramKind::Prolog && has_begun {
             self.broken(format!("the prolog of attempt {job}.{nth} runs after its command"));
+        }
+        if kind == ProgramKind::Checkpoint && !has_begun {
+            self.broken(format!("attempt {job}.{nth} is written out before its command"));
         }
     }
 
@@ -205,7 +234,7 @@ impl Machine {
     pub(super) fn check_prolog(&self, place: &Place) {
         let Some(habit) = place.habit.get().prolog else { return };
         let (job, nth) = (place.attempt.job, place.attempt.nth);
-        let has_run = self.programs.borrow().contains_key(&(place.attempt, false));
+        let has_run = self.programs.borrow().contains_key(&(place.attempt, ProgramKind::Prolog.name()));
         let runs = place.with_runner(|runner| runner.kind == ProgramKind::Prolog && runner.lives());
         let fails = habit.code != 0 || habit.ticks >= ticks(LIMIT);
         if !has_run || runs || fails {

@@ -203,7 +203,6 @@ impl Host for ShimHost {
         let main = Main::new(&self.place, habit, pids, theirs, self.machine.now());
         self.place.main.replace(Some(main));
         self.place.takes_turns.set(spec.run_limit.is_some());
-        Machine::set_programs(&self.place, spec);
         Ok((pids[0], ours))
     }
 

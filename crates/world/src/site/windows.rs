@@ -40,6 +40,8 @@ impl Machine {
         let place = self.place(attempt)?;
         let obeys = place.shim_pid.get().is_some() && !place.is_shim_stopped.get();
         let main = place.main.borrow();
+        // A job that is written out runs until that has ended.
+        let obeys = obeys && !place.with_runner(|runner| runner.is_saving());
         let main = main.as_ref().filter(|main| obeys && main.is_command() && !main.is_ending())?;
         Some(Placed {
             cpus: place.cpus.borrow().iter().copied().collect(),

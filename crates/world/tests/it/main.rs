@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use miserly_world::{Outcome, Script, Step, run, script};
+use miserly_world::{Outcome, Script, Step, run, script, write_out};
 
 fn kept() -> Vec<(String, Script)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
@@ -29,6 +29,25 @@ fn what_once_failed_does_not_fail_again() {
         let Outcome { failure, .. } = run(&script);
         assert_eq!(failure, None, "{name}:\n{script}");
     }
+}
+
+/// Jobs are written out and continue, also over a kill of the daemon in between and a reboot.
+#[test]
+fn suspended_jobs_are_written_out() {
+    let restarts = |trace: &str| trace.matches("restarts, and was written out: Some").count();
+    let (_, script) = kept().into_iter().find(|(name, _)| name.contains("written-out-over-a-kill")).unwrap();
+    let Outcome { failure, trace, .. } = run(&script);
+    assert_eq!((failure, restarts(&trace)), (None, 1), "{trace}");
+    let (mut continued, mut failed) = (0, 0);
+    for seed in 0..4 {
+        let mut script = miserly_world::script(seed, 300, false);
+        write_out(seed, &mut script);
+        let Outcome { failure, trace, .. } = run(&script);
+        assert_eq!(failure, None, "seed {seed}");
+        continued += restarts(&trace);
+        failed += trace.matches("failed: Some").count();
+    }
+    assert!(continued > 3 && failed > 3, "{continued} {failed}");
 }
 
 #[test]
