@@ -70,7 +70,9 @@ fn files_that_are_no_logs() {
     check("simulate missing.swf -p easy", "cannot read missing.swf: No such file or directory (os error 2)");
     check("compare log.swf missing.swf", "cannot read missing.swf: No such file or directory (os error 2)");
     check("workload check missing.swf", "cannot read missing.swf: No such file or directory (os error 2)");
-    check("simulate folder -p easy", "cannot read folder: is a directory");
+    let endings = "csv, tsv, psv, txt, dat, json, jsonl, ndjson, parquet, pq, with .gz or .zst behind";
+    let error = format!("folder: a folder without tables; their names end in {endings}");
+    check("simulate folder -p easy", &error);
     let size = "no machine size in the header (MaxProcs or MaxNodes); give it with --procs";
     check("simulate nosize.swf -p easy", &format!("nosize.swf: {size}"));
     check("simulate nosize.swf -p easy --lenient", &format!("nosize.swf: {size}"));
