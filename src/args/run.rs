@@ -139,6 +139,7 @@ pub(crate) struct FilterArgs {
 
 impl FilterArgs {
     /// Returns whether there is a condition.
+    #[cfg(feature = "page")]
     pub(crate) fn is_given(&self) -> bool {
         !self.drop.is_empty() || !self.keep.is_empty()
     }
