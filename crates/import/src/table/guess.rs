@@ -640,9 +640,9 @@ impl Proposed<'_> {
 /// Returns the line of the status.
 fn status(sample: &Sample, plain: &str, with: &dyn Fn(&str) -> String) -> String {
     const WORDS: [(&str, &[&str]); 4] = [
-        ("completed", &["complet", "succe", "pass", "done", "finish", "terminated", "ok"]),
+        ("completed", &["complete", "succe", "pass", "done", "finish", "terminated", "ok"]),
         ("failed", &["fail", "err", "timeout", "oom", "memory"]),
-        ("cancelled", &["cancel", "kill", "abort", "delet"]),
+        ("cancelled", &["cancel", "kill", "abort", "delete"]),
         ("unfinished", &["run", "pend", "wait", "queue"]),
     ];
     let mut states: Vec<&str> = sample.values.iter().flatten().map(String::as_str).collect();

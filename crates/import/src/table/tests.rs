@@ -438,7 +438,7 @@ fn errors_of_maps_have_line_and_column() {
         assert!(error.starts_with(expect), "{error}");
     };
     check("[table]\nzone = \"Mars\"", "my.toml:2:8: unknown time zone \"Mars\"");
-    check("[tabel]", "my.toml:1:2: unknown key \"tabel\"; expected: table, columns, rules, join");
+    check("[tables]", "my.toml:1:2: unknown key \"tables\"; expected: table, columns, rules, join");
     check(
         "[columns]\nsubmit = \"a\"\nstrat = \"b\"",
         "my.toml:3:1: unknown field \"strat\"; expected: job, submit,",
