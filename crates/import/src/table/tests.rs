@@ -440,8 +440,8 @@ fn errors_of_maps_have_line_and_column() {
     check("[table]\nzone = \"Mars\"", "my.toml:2:8: unknown time zone \"Mars\"");
     check("[tables]", "my.toml:1:2: unknown key \"tables\"; expected: table, columns, rules, join");
     check(
-        "[columns]\nsubmit = \"a\"\nstrat = \"b\"",
-        "my.toml:3:1: unknown field \"strat\"; expected: job, submit,",
+        "[columns]\nsubmit = \"a\"\nbegins = \"b\"",
+        "my.toml:3:1: unknown field \"begins\"; expected: job, submit,",
     );
     check(
         "[columns]\nsubmit = { column = \"a\", unit = \"years\" }",
@@ -452,8 +452,8 @@ fn errors_of_maps_have_line_and_column() {
         "my.toml:3:10: expected { column = \"m\", unit = B|kB|MB|GB|TB|slurm }",
     );
     check(
-        "[columns]\nsubmit = { colum = \"a\" }",
-        "my.toml:2:12: unknown key \"colum\" of submit; expected: column, none, unit",
+        "[columns]\nsubmit = { columns = \"a\" }",
+        "my.toml:2:12: unknown key \"columns\" of submit; expected: column, none, unit",
     );
     check("[columns]\nsubmit = [1]", "my.toml:2:10: expected a text, not array");
     check("[columns]\nprocs = \"a\"", "my.toml:1:1: no column for submit");
