@@ -1,7 +1,6 @@
 //! Tables without a column map: recognised by their header, and a map proposed from names and first rows.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use miserly_workload::Trace;
 use miserly_workload::swf::Record;
@@ -300,7 +299,12 @@ pub fn propose(trace: &Trace, options: &ImportOptions) -> Result<Proposal, Impor
     };
     let jobs = ColumnMap::parse("the proposed map", &toml)
         .map_err(ImportError::from)
-        .and_then(|map| super::first_rows(trace, &Arc::new(map), &preview, SHOWN));
+        .and_then(|map| match super::first_rows(trace, &map, &preview, SHOWN) {
+            // The first rows of a table may be jobs that wait.
+            Err(ImportError::Empty { .. }) => super::first_rows(trace, &map, &preview, SAMPLE),
+            jobs => jobs,
+        })
+        .map(|jobs| jobs.into_iter().zip(0..SHOWN).map(|(job, _)| job).collect());
     let columns = samples.iter().map(|sample| {
         let example = sample.values.iter().flatten().next().cloned().unwrap_or_default();
         [sample.name.clone(), sample.kind().to_owned(), example]

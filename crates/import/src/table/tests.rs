@@ -1,15 +1,17 @@
 //! The presets on made files, each with the jobs worked out by hand; and on the real rows of a folder.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miserly_workload::Trace;
+use miserly_workload::swf::Field;
 use proptest::prelude::*;
 
 use crate::remark::RemarkEffect;
 use crate::{
     ColumnMap, Format, ImportError, ImportOptions, ImportedLog, PRESETS, Report, TimeZone, find_preset,
-    import,
+    import, propose,
 };
 
 /// Opens a made file.
@@ -425,6 +427,20 @@ fn openb_on_real_rows() {
         lines(&log)[1],
         "2 427061 0 12475899 6 -1 -1 6 -1 2097152 -1 -1 -1 -1 1 -1 -1 -1 0.46 12582912"
     );
+}
+
+/// The first rows may be jobs that have not ended.
+#[test]
+fn a_proposal_shows_ten_jobs_from_beyond_the_first_rows() {
+    let mut table = "id,submit_time,start_time,end_time,cpus,state\n".to_owned();
+    for id in 10..40 {
+        let state = if id < 25 { "RUNNING" } else { "COMPLETED" };
+        let times = "2024-01-01 00:01:00,2024-01-01 00:02:00";
+        writeln!(table, "{id},2024-01-01 00:00:{id},{times},1,{state}").unwrap();
+    }
+    let proposal = propose(&Trace::memory("t", table.into()), &ImportOptions::default()).unwrap();
+    let numbers: Vec<i64> = proposal.jobs.unwrap().iter().map(|job| job.get(Field::Job)).collect();
+    assert!(numbers.into_iter().eq(25..35));
 }
 
 fn map_error(text: &str) -> String {
