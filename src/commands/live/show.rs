@@ -122,7 +122,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     let submitted = instants.text(job.submitted);
     line("of", &format!("{}{uid}, in {}, submitted {submitted}", plain(&job.user), plain(&job.queue)));
     if job.runs > 1 {
-        line("runs", &job.runs.to_string());
+        line("begun", &format!("{} times", job.runs));
     }
     if !job.retried.is_empty() {
         let codes: Vec<String> = job.retried.iter().map(i32::to_string).collect();

@@ -146,7 +146,7 @@ job 12: count, index 2 of the array 10
   output     /home/ada/12.out
   errors     /home/ada/12.err
   of         ada (1000), in batch, submitted 2026-03-01 08:00:00
-  runs       2
+  begun      2 times
   used       1m31s of cpu time (1m30s user, 0.5s system), at most 1MiB of memory in its largest process, stopped once
     attempt  1: 1m of cpu time (1m user, 0.25s system), at most 1MiB of memory in its largest process
     attempt  2: 30.3s of cpu time (30s user, 0.25s system), at most 1KiB of memory, 4KiB read, 0B written, stopped once
