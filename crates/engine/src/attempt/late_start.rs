@@ -110,6 +110,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         if !self.has_room(at, number) {
             mark!("a lost start has no room in a later window");
+            // The recorded start kept no promise: no command followed it.
+            self.judge_start_again(now, at, number);
             let cause = PromiseChangeReason::Lost;
             return self.resubmit(at, attempt, &AttemptOutcome::NeverRan, cause, round);
         }
