@@ -74,7 +74,7 @@ pub(super) fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
 }
 
 fn preset(name: &str) -> Result<Arc<ColumnMap>, String> {
-    find_preset(name).map(Arc::new)
+    find_preset(name)?.map().map(Arc::new)
 }
 
 /// Reads a column map.

@@ -13,9 +13,7 @@ pub(crate) fn run(args: &ColumnsArgs) -> anyhow::Result<()> {
         return list_presets(args.json);
     }
     if let Some(name) = &args.map {
-        find_preset(name).map_err(anyhow::Error::msg)?;
-        let text = PRESETS.iter().find(|preset| preset.name == name).map_or("", |preset| preset.text);
-        return print(text);
+        return print(find_preset(name).map_err(anyhow::Error::msg)?.text);
     }
     // Without an input, the parser requires another option.
     let Some(input) = &args.input else { return Ok(()) };

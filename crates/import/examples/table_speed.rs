@@ -198,7 +198,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let csv = folder.path().join("jobs.csv");
     write_csv(&csv, rows)?;
     measure(&csv, "CSV, six columns", ColumnMap::parse("six", SIX)?)?;
-    measure(&csv, "CSV, preset f-data", find_preset("f-data")?)?;
+    measure(&csv, "CSV, preset f-data", find_preset("f-data")?.map()?)?;
     #[cfg(feature = "parquet")]
     {
         let file = folder.path().join("jobs.parquet");

@@ -219,16 +219,14 @@ impl Accounting<'_> {
         Ok(ImportedLog { comments, records: self.records, report })
     }
 
-    /// Returns whether the jobs of a table keep their numbers, and counts those that do not.
+    /// Returns whether the jobs of a table keep their numbers.
     fn keeps_numbers(&self, table: &TableFacts) -> bool {
         if !self.options.keep_ids || !table.has_numbers {
             return false;
         }
         let mut numbers: Vec<i64> = self.records.iter().map(|record| record.get(Field::Job)).collect();
         numbers.sort_unstable();
-        let are_distinct =
-            table.same_job != SameJob::Own || numbers.windows(2).all(|pair| pair[0] != pair[1]);
-        self.options.keep_ids && table.has_numbers && are_distinct
+        table.same_job != SameJob::Own || numbers.windows(2).all(|pair| pair[0] != pair[1])
     }
 
     /// Tells runaway jobs from those that ran when the accounting was read: at its latest time, their limit had ended more

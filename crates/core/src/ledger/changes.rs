@@ -460,10 +460,7 @@ impl Ledger {
             let at = entry.progress.at;
             let end = at + entry.progress.left(at, entry.allowed(), entry.working());
             if let State::Running { expected, quantum: None, .. } = &mut entry.state {
-                match *expected {
-                    Expected::Overdue { since } if since >= end => {}
-                    _ => *expected = Expected::At(end),
-                }
+                expected.set(end);
             }
         }
     }
@@ -490,10 +487,7 @@ impl Ledger {
             let end = at + entry.planned_left(at, entry.working());
             if let State::Running { expected, quantum, .. } = &mut entry.state {
                 *quantum = None;
-                match *expected {
-                    Expected::Overdue { since } if since >= end => {}
-                    _ => *expected = Expected::At(end),
-                }
+                expected.set(end);
             }
         }
     }

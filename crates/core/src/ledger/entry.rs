@@ -20,6 +20,15 @@ pub enum Expected {
     },
 }
 
+impl Expected {
+    /// Sets the end that its planned span allows now. A job that has been overdue since then or later still is.
+    pub(super) fn set(&mut self, end: Time) {
+        if !matches!(*self, Expected::Overdue { since } if since >= end) {
+            *self = Expected::At(end);
+        }
+    }
+}
+
 /// The state of a job. Each variant has the data of that state only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {

@@ -90,14 +90,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// The jobs behind it may be delayed for the same cause.
     pub(crate) fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
-        let number = attempt.job;
+        let (number, never) = (attempt.job, AttemptOutcome::NeverRan);
         if self.jobs.get(number).is_some_and(|record| record.restarts) {
             mark!("a lost restart is repeated in its window");
             return match self.window_end(number).filter(|end| *end > at) {
                 end @ Some(_) => self.launch_again(attempt, end),
-                None => {
-                    self.resubmit(at, attempt, &AttemptOutcome::NeverRan, PromiseChangeReason::Lost, round);
-                }
+                None => self.resubmit(at, attempt, &never, PromiseChangeReason::Lost, round),
             };
         }
         let Some(missed) = self.work_missed(at, number) else { return };
@@ -112,8 +110,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             mark!("a lost start has no room in a later window");
             // The recorded start kept no promise: no command followed it.
             self.judge_start_again(now, at, number);
-            let cause = PromiseChangeReason::Lost;
-            return self.resubmit(at, attempt, &AttemptOutcome::NeverRan, cause, round);
+            return self.resubmit(at, attempt, &never, PromiseChangeReason::Lost, round);
         }
         let Some(end) = self.delay_window(now, at, number, round) else { return };
         if end <= at {

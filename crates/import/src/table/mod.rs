@@ -71,15 +71,23 @@ pub(crate) fn tables(
     map: &ColumnMap,
     options: &ImportOptions,
 ) -> Result<ImportedLog, ImportError> {
-    let mut accounting = Accounting::new(Format::Table, options);
-    let mut conversion = Conversion::new(map, options);
     let parts = trace.parts()?;
     let files = if parts.is_empty() { std::slice::from_ref(trace) } else { &parts[..] };
+    converted(files, trace.name(), Conversion::new(map, options))
+}
+
+/// Converts files to a log with a name.
+fn converted(
+    files: &[Trace],
+    name: &str,
+    mut conversion: Conversion<'_>,
+) -> Result<ImportedLog, ImportError> {
+    let mut accounting = Accounting::new(Format::Table, conversion.options);
     for file in files {
         conversion.read(file, files.len() > 1, &mut accounting)?;
     }
     accounting.table = Some(conversion.facts());
-    accounting.finish(trace.name())
+    accounting.finish(name)
 }
 
 /// Converts the first rows of a table.
@@ -89,11 +97,8 @@ fn first_rows(
     options: &ImportOptions,
     rows: u64,
 ) -> Result<Vec<Record>, ImportError> {
-    let mut accounting = Accounting::new(Format::Table, options);
-    let mut conversion = Conversion { most: rows, ..Conversion::new(map, options) };
-    conversion.read(trace, false, &mut accounting)?;
-    accounting.table = Some(conversion.facts());
-    Ok(accounting.finish(trace.name())?.records)
+    let conversion = Conversion { most: rows, ..Conversion::new(map, options) };
+    Ok(converted(std::slice::from_ref(trace), trace.name(), conversion)?.records)
 }
 
 /// The conversion of the rows of tables.

@@ -48,12 +48,12 @@ impl Preset {
     }
 }
 
-/// Returns the map of a preset.
+/// Returns the preset with this name.
 ///
 /// # Errors
 /// No preset has this name; the message lists all.
-pub fn find_preset(name: &str) -> Result<ColumnMap, String> {
+pub fn find_preset(name: &str) -> Result<&'static Preset, String> {
     let found = PRESETS.iter().find(|preset| preset.name == name);
     let names = || PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| format!("no preset {name:?}; there are: {}", names()))?.map()
+    found.ok_or_else(|| format!("no preset {name:?}; there are: {}", names()))
 }

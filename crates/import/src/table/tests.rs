@@ -22,7 +22,7 @@ fn made(name: &str) -> Trace {
 fn options(preset: &str) -> ImportOptions {
     ImportOptions {
         keep_ids: true,
-        columns: Some(Arc::new(find_preset(preset).unwrap())),
+        columns: Some(Arc::new(find_preset(preset).unwrap().map().unwrap())),
         ..ImportOptions::default()
     }
 }

@@ -98,11 +98,7 @@ impl LauncherNotes {
 
     /// Counts a failed program of a queue.
     pub(super) fn count_failure(&self, kind: ProgramKind) {
-        for (_, counter) in
-            ProgramKind::ALL.iter().zip(&self.0.program_failures).filter(|(of, _)| **of == kind)
-        {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
+        self.0.program_failures[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the numbers of programs of queues that failed, as [`ProgramKind::ALL`].
