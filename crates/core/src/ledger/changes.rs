@@ -80,7 +80,7 @@ impl Ledger {
         if now < entry.request.submit {
             return Err(Rule::StartBeforeSubmit);
         }
-        if entry.promise.is_some_and(|promise| promise.breach.is_none() && promise.best < now) {
+        if entry.has_missed_promise(now) {
             return Err(Rule::PromiseMissed);
         }
         if quantum.is_some_and(|until| until <= now) {

@@ -175,6 +175,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns whether its promised start was before `now`, and the promise is not broken yet. Only a waiting job misses one.
+    pub fn has_missed_promise(&self, now: Time) -> bool {
+        self.promise.is_some_and(|promise| promise.breach.is_none() && promise.best < now)
+    }
+
     /// Returns a job that was just submitted.
     pub fn waiting(request: Request, admitted: u64) -> Entry {
         Entry {

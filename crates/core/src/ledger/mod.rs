@@ -135,7 +135,8 @@ impl Ledger {
         for (job, entry) in jobs {
             ledger.take_back(job, entry)?;
         }
-        if ledger.rebuild_slots() { Ok(ledger) } else { Err(Rule::WrongPes) }
+        ledger.rebuild_slots();
+        Ok(ledger)
     }
 
     /// Returns the ledger with this capacity of its only host, whatever jobs hold. It restores the
@@ -363,8 +364,7 @@ impl Ledger {
             match &entry.state {
                 State::Waiting => {
                     waiting += 1;
-                    let missed = entry.promise.is_some_and(|p| p.breach.is_none() && p.best < now);
-                    assert!(!missed, "job {number} waits past its promise at {now}");
+                    assert!(!entry.has_missed_promise(now), "job {number} waits past its promise at {now}");
                 }
                 State::Running { start, placement, released, .. } => {
                     running.push(job);

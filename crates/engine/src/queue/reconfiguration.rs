@@ -158,6 +158,15 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut effects = vec![];
         let mut round = Round { fault: Some(Fault::Away), ..Round::default() };
         let at = self.values.last_instant().max(now.ticks);
+        let breaks = |job: i64| {
+            mark!("refused: a setup would break a promise");
+            let message = format!("the promise to job {job} would break");
+            Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }
+        };
+        // No policy that promises less moves such a promise.
+        if let Some(job) = self.missed_promise(at, setup, &trial) {
+            return Err(breaks(job).into());
+        }
         trial.round(at, &mut round, &mut effects).map_err(|violation| {
             mark!("refused: a setup does not fit the jobs");
             Problem::new(
@@ -174,10 +183,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             queues.find_map(|(queue, setup)| self.unheeded_promise(queue.ledger(), setup.policy.promises()))
         };
         self.check_reserved(at, setup, &trial)?;
-        let Some(job) = effects.iter().find_map(suffers).or_else(unheeded) else { return Ok(()) };
-        mark!("refused: a setup would break a promise");
-        let message = format!("the promise to job {job} would break");
-        Err(Problem { job: Some(job), ..Problem::new(ProblemCode::Refused, message) }.into())
+        effects.iter().find_map(suffers).or_else(unheeded).map_or(Ok(()), |job| Err(breaks(job).into()))
+    }
+
+    /// Returns a job that waits past its promise in a queue whose new policy promises less than every job.
+    fn missed_promise(&self, at: Time, setup: &Setup, trial: &System) -> Option<i64> {
+        let queues = trial.queues().iter().zip(&setup.queues);
+        let less = queues.filter(|(_, queue)| queue.policy.promises() != Promises::EveryJob);
+        let waiting =
+            less.flat_map(|(driver, _)| driver.ledger().waiting().map(|job| (driver.ledger(), job)));
+        let mut missed = waiting.filter(|(ledger, job)| ledger.entry(*job).has_missed_promise(at));
+        missed.next().map(|(_, job)| self.number(job))
     }
 
     /// Checks that running and promised jobs leave each reservation its part of the pool.
