@@ -89,6 +89,8 @@ impl PendingBatch {
     }
 
     /// Removes a job that was refused at its submission, so that its number can be used again.
+    ///
+    /// Its round stays in the journal if the policy decided anything else in it.
     pub(crate) fn withdraw(&mut self, job: i64) {
         self.finished.remove(&job);
         self.changed.remove(&job);
@@ -97,14 +99,12 @@ impl PendingBatch {
         let nth =
             self.lines.iter().rposition(|line| matches!(line, JournalLine::Round(round) if submits(round)));
         let Some(nth) = nth else { return };
-        if let JournalLine::Round(round) = &mut self.lines[nth] {
-            round.submitted.retain(|request| request.number != job);
-            round
-                .effects
-                .retain(|effect| !matches!(effect, EffectLine::Refused { job: of, .. } if *of == job));
-            if **round == (RoundLine { at: round.at, wall: round.wall, ..RoundLine::default() }) {
-                self.lines.remove(nth);
-            }
+        let is_refusal =
+            |effect: &EffectLine| matches!(effect, EffectLine::Refused { job: of, .. } if *of == job);
+        if let JournalLine::Round(round) = &self.lines[nth]
+            && round.effects.iter().all(is_refusal)
+        {
+            self.lines.remove(nth);
         }
     }
 
@@ -174,7 +174,7 @@ impl PendingBatch {
 mod tests {
     use std::sync::Arc;
 
-    use miserly_core::Time;
+    use miserly_core::{Refusal, Time};
 
     use super::*;
     use crate::JobState;
@@ -197,6 +197,20 @@ mod tests {
         batch.finish(Record::new(1, JobState::Queued, Arc::default()));
         batch.withdraw(1);
         assert!(batch.rows(&JobTable::default()).unwrap().is_empty() && !batch.jobs_changed());
+    }
+
+    #[test]
+    fn the_round_of_a_refused_job_stays_if_the_policy_decided_anything_else_in_it() {
+        let refused = EffectLine::Refused { job: 1, why: Refusal::Deadline };
+        let planned = EffectLine::Planned { job: 2, start: Time::from_ticks(9) };
+        for (effects, lines) in [(vec![refused.clone()], 0), (vec![planned, refused], 1)] {
+            let mut batch = PendingBatch::default();
+            let submitted = r#"{"number":1,"submit":0,"estimate":7,"cpus":1,"memory":0,"gpus":0,"other":0,"user":0,"queue":0,"in_window_only":false,"restartable":false}"#;
+            let submitted = vec![serde_json::from_str(submitted).unwrap()];
+            batch.round(RoundLine { submitted, effects, ..RoundLine::default() });
+            batch.withdraw(1);
+            assert_eq!(batch.line_count(), lines);
+        }
     }
 
     #[test]

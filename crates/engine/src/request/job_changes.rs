@@ -273,15 +273,20 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Tries on a copy of a queue that these jobs enter it. Returns those that its policy would refuse.
     ///
-    /// Without a horizon and without deadlines it refuses none, and nothing is tried.
+    /// In a pool without changes, without a horizon and without deadlines it refuses none, and nothing is tried. A reservation is
+    /// a pool that ends.
     fn refused_entries(
         &self,
         at: Time,
         queue: usize,
         records: &[Record],
     ) -> Result<BTreeMap<i64, Problem>, RequestError> {
-        let horizon = self.setup.queues[queue].policy.horizon();
-        if horizon.is_none() && records.iter().all(|record| record.deadline.is_none()) {
+        let of_queue = &self.setup.queues[queue];
+        let horizon = of_queue.policy.horizon();
+        if horizon.is_none()
+            && !of_queue.pool.varies()
+            && records.iter().all(|record| record.deadline.is_none())
+        {
             return Ok(BTreeMap::new());
         }
         let base = self.jobs.unused_handle();
