@@ -72,7 +72,7 @@ pub struct Equipartition {
     hosts: Vec<Host>,
     /// The jobs without a host, in the order of their admission.
     queue: Vec<Queued>,
-    /// Whether the requested wake-up has arrived.
+    /// Whether the requested wake-up has arrived, or may have before the policy was rebuilt.
     ///
     /// Quanta are ended only then, so that a job that ends at the same instant is already known to
     /// have ended.
@@ -279,10 +279,10 @@ impl Policy for Equipartition {
                     self.hosts[host].is_immediate |= quantum.is_some();
                 }
             }
-            Event::Timer => self.timer = true,
+            // Nobody knows the wake-up of a policy that is rebuilt at the start of a daemon.
+            Event::Timer | Event::Rebuilt => self.timer = true,
             Event::Changed(_) => self.rebuild(now, ledger),
             Event::Overdue(job) | Event::EndMoved { job, .. } => self.note_stale(ledger.entry(job)),
-            Event::Rebuilt => {}
         }
     }
 
