@@ -82,6 +82,10 @@ impl Grants {
                 self.queue(attempt, message)
             }
             Action::BeginWindow { .. } | Action::EndAt(_) | Action::Move(_) => {
+                // A shim that learned of an earlier plan later would end the job by it.
+                if let (Action::BeginWindow { .. }, Some(wanted)) = (action, self.wanted.get_mut(&attempt)) {
+                    wanted.window = None;
+                }
                 self.held_back
                     .entry(attempt)
                     .or_insert_with(|| HeldBack { since: now, messages: VecDeque::new() })
@@ -308,6 +312,14 @@ mod tests {
         // What ends the job at once waits for nothing.
         assert!(admit(&mut grants, Action::Kill { grace: miserly_core::Span::ZERO }));
         assert!(grants.held_back.is_empty());
+    }
+
+    #[test]
+    fn no_earlier_plan_follows_a_begin() {
+        let mut grants = Grants::default();
+        admit(&mut grants, Action::PlanWindow(window(1)));
+        admit(&mut grants, begin());
+        assert_eq!(grants.wanted[&ATTEMPT].window, None);
     }
 
     #[test]

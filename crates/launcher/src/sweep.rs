@@ -144,12 +144,13 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
 fn adoption(attempt: Attempt, spec: Option<&AttemptSpec>, adoption: Adoption) -> Adoption {
     let Some(spec) = spec else { return Adoption { attempt, ..adoption } };
     let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
-    let name = spec.env.iter().find(|(name, _)| name == "MISERLY_JOB_NAME");
-    let gpus = gpus_of(spec);
+    let variable =
+        |name: &str| spec.env.iter().rfind(|(other, _)| other == name).map(|(_, value)| text(value));
     Adoption {
         attempt,
-        name: name.map(|(_, value)| text(value)).unwrap_or_default(),
-        gpus,
+        name: variable("MISERLY_JOB_NAME").unwrap_or_default(),
+        queue: variable("MISERLY_QUEUE"),
+        gpus: gpus_of(spec),
         memory: spec.limits.memory.unwrap_or(0) / 1024,
         command: spec.argv.iter().map(text).collect(),
         directory: spec.cwd.clone(),

@@ -18,7 +18,7 @@ impl<H: Host> Supervisor<H> {
     pub(super) fn resume(&mut self) -> CommandResult {
         self.abandon_stop();
         // Running time counts from the first process that runs.
-        self.timeline.set_stopped(self.host.now(), false);
+        self.timeline.resume(self.host.now());
         self.resume_all().map_err(|error| ShimRefusal::from_processes(&error))
     }
 

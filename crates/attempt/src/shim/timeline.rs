@@ -31,7 +31,7 @@ pub(super) struct Timeline {
     stops: u32,
     /// Instant since which no daemon is connected.
     absent_since: Option<BootTime>,
-    /// Longest time that the window lasts after the shim has resumed the job without a daemon.
+    /// Longest time that the window lasts once the job is resumed, unless it gets another end.
     max_after_resume: Option<Duration>,
     /// Time from the early signal to the end of the window, if the user wants one.
     warning: Option<Duration>,
@@ -137,7 +137,7 @@ impl Timeline {
         let Some(ending) = &mut self.ending else {
             let resumes = self.continue_at().is_some_and(|at| at <= now);
             if resumes {
-                self.resume_orphan(now);
+                self.resume(now);
             }
             return resumes.then_some(DueAction::Resume);
         };
@@ -224,12 +224,13 @@ impl Timeline {
         (self.end, self.max_after_resume) = (None, None);
     }
 
-    /// Limits the window after a resume without a daemon. An earlier end still applies.
+    /// Limits the window after a resume. An earlier end still applies.
     pub(super) fn set_max_after_resume(&mut self, max_after_resume: Option<Duration>) {
         self.max_after_resume = max_after_resume;
     }
 
-    fn resume_orphan(&mut self, now: BootTime) {
+    /// Takes note that the job runs again: the shim resumes it without a daemon, or a daemon does that may not know its window.
+    pub(super) fn resume(&mut self, now: BootTime) {
         self.set_stopped(now, false);
         if let Some(length) = self.max_after_resume.take() {
             let end = now.after(length);
@@ -445,6 +446,16 @@ mod tests {
         check(&mut timeline, 1006, &[DueAction::Resume], Some(1026));
         check(&mut timeline, 1026, &[DueAction::Term], Some(1036));
         check(&mut timeline, 1036, &[DueAction::Kill], None);
+    }
+
+    #[test]
+    fn max_after_resume_counts_from_a_resume_by_a_daemon_that_gives_no_end() {
+        let mut timeline = timeline();
+        timeline.set_stopped(at(0), true);
+        timeline.set_end(BootTime(i64::MAX));
+        timeline.set_max_after_resume(Some(30 * SECOND));
+        timeline.resume(at(1000));
+        check(&mut timeline, 1000, &[], Some(1020));
     }
 
     #[test]
