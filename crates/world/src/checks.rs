@@ -69,7 +69,8 @@ struct Seen {
     limit: (Duration, i64),
     /// Whether a restored state had it unfinished.
     restored: bool,
-    /// Whether a restored state had it unfinished, and does not know a boot in which its attempt may have begun.
+    /// Whether its attempt may have begun by a clock that the daemon does not know: in a boot that a restored state had not
+    /// seen, or before the wall clock was set back.
     clock_lost: bool,
     ended: Option<Phase>,
     /// Where it runs in its window.
@@ -208,6 +209,11 @@ impl Watch {
         self.lost.is_empty()
     }
 
+    /// Takes note that the clock of a boot was set back since attempts of unfinished jobs may have begun.
+    pub(crate) fn lose_clock(&mut self) {
+        self.jobs.values_mut().filter(|seen| seen.ended.is_none()).for_each(|seen| seen.clock_lost = true);
+    }
+
     /// Takes note of another boot.
     pub(crate) fn boot(&mut self) {
         self.boots += 1;
@@ -267,7 +273,7 @@ impl World {
         check_sums(&views, &status)?;
         self.check_capacity(&status)?;
         self.check_gpus()?;
-        self.check_turns()?;
+        self.check_turns(&views)?;
         self.check_shims(&views, &status)?;
         self.check_limits(&snapshot)?;
         if all || self.divides {

@@ -48,8 +48,8 @@ const WRITING: [&str; 4] = [
 ];
 /// The memory of the jobs of such queues, bytes. No two of the largest fit beside each other.
 const WRITTEN: [u64; 3] = [50 << 20, 300 << 20, 700 << 20];
-/// The memory of a job beside which no other such job fits, kB.
-const MUCH: u64 = 700_000;
+/// The memory of a job beside which no other such job fits, bytes.
+const MUCH: u64 = 700 << 20;
 /// One in so many seeds has a store.
 const STORED: u64 = 8;
 

@@ -459,11 +459,13 @@ impl World {
         }
         let unknown = self.unknown;
         let (machine, mut journal, setup) = (&self.machine, self.journal.clone(), self.setup_now());
-        let batches = Rc::clone(&self.batches);
+        let (watch, batches) = (&mut self.watch, Rc::clone(&self.batches));
         let begun = guarded(move || {
             let clock = BootClock::of_state(&mut journal, machine.boot(), machine.clocks())
                 .map_err(StartError::from)?;
-            machine.follow(clock.now().ticks());
+            if machine.follow(clock.now().ticks()) < 0 {
+                watch.lose_clock();
+            }
             let (home, inputs) = (Home::new(machine, clock.clone()), Rc::default());
             let (processes, shims) = Shims::new(home.clone(), Rc::clone(&inputs));
             let options = StartOptions {

@@ -1,10 +1,12 @@
 //! The processors of the machine: who uses them at the same time, and who gets his turn.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use miserly_api::model::Status;
+use miserly_api::model::{JobView, Phase, Status};
 use miserly_engine::Attempt;
 
+use super::LONGEST_GRACE;
 use crate::site::Window;
 use crate::step::SECOND;
 use crate::world::{Checked, World};
@@ -43,8 +45,8 @@ impl World {
         // does not know which, and to stop it for good would lose its work. So it runs beside those with a slot.
         let is_adopted = |attempt: Attempt| status.adopted.iter().any(|adopted| adopted.job == attempt.job);
         let shares = |window: &Window| window.is_ending || is_adopted(window.attempt);
-        let windows =
-            self.machine.windows().into_iter().filter(|window| !(window.takes_turns && shares(window)));
+        let windows = self.machine.windows().into_iter();
+        let windows = windows.filter(|window| !window.is_of_user && !(window.takes_turns && shares(window)));
         for window in windows {
             for cpu in &window.cpus {
                 let Some(other) = owner.insert(*cpu, window.clone()) else { continue };
@@ -53,7 +55,9 @@ impl World {
                     continue;
                 }
                 let since = window.since.max(other.since).max(quiet_since);
-                if since + TOLERANCE < self.now {
+                // A job that was asked to end is not suspended any more.
+                let grace = if other.is_ending || window.is_ending { LONGEST_GRACE } else { 0 };
+                if since + TOLERANCE + grace < self.now {
                     let [one, two] = [&other, &window]
                         .map(|window| format!("{}.{}", window.attempt.job, window.attempt.nth));
                     return Err(format!(
@@ -65,9 +69,16 @@ impl World {
         Ok(())
     }
 
-    /// Each job that takes turns gets its turn.
-    pub(super) fn check_turns(&self) -> Checked {
+    /// Each job that takes turns gets its turn. One that a restored state has in its queue waits for a slot.
+    pub(super) fn check_turns(&self, views: &[Rc<JobView>]) -> Checked {
+        let has_slot = |attempt: &Attempt| {
+            let of_job = |view: &&Rc<JobView>| view.number == attempt.job;
+            views.iter().find(of_job).is_some_and(|view| matches!(view.phase, Phase::Running(_)))
+        };
         for (attempt, since) in self.machine.waiting_for_turns() {
+            if !has_slot(&attempt) {
+                continue;
+            }
             let since = since.max(self.quiet_since());
             if since + ROUND < self.now {
                 return Err(format!("job {} has had no turn since {since}", attempt.job));

@@ -68,6 +68,8 @@ fn difference(view: &JobView, placed: &Placed) -> Option<String> {
             Some("it is in its window, and stopped".into())
         }
         Phase::Suspended(_) if placed.is_stopped == Some(false) => Some("it is suspended, and runs".into()),
+        // A job that took turns, and that a restored state has in its queue, stands still until it has a slot.
+        Phase::Opportunistic { .. } if placed.takes_turns && placed.is_stopped == Some(true) => None,
         Phase::Opportunistic { .. } if !placed.is_idle => Some("it runs early, and in no idle class".into()),
         Phase::Opportunistic { parked: true, .. } if placed.is_stopped == Some(false) => {
             Some("it is parked, and runs".into())

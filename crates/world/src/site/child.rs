@@ -21,6 +21,12 @@ impl Child {
         Child { pid, is_stubborn, exits_at, stopped_at: None, has_term: false }
     }
 
+    /// Moves all instants.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.exits_at += by;
+        self.stopped_at = self.stopped_at.map(|at| at + by);
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.stopped_at.is_none()
     }

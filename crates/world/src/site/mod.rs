@@ -171,6 +171,17 @@ impl Place {
         killed
     }
 
+    /// Moves the instants of its processes.
+    fn shift(&self, by: i64) {
+        self.placed_at.update(|at| at + by);
+        if let Some(main) = self.main.borrow_mut().as_mut() {
+            main.shift(by);
+        }
+        if let Some(runner) = self.runner.borrow_mut().as_mut() {
+            runner.shift(by);
+        }
+    }
+
     fn lives(&self) -> bool {
         self.main.borrow().as_ref().is_some_and(Main::has_process)
             || self.with_runner(|runner| runner.lives())
@@ -219,11 +230,15 @@ impl Machine {
     }
 
     /// Follows the clock of a daemon: the ticks continue by it after a boot. Instants of the kernel's clock and wall times stay.
-    pub(crate) fn follow(&self, ticks: i64) {
+    ///
+    /// Returns by how much the ticks differ. A restored state may be of an earlier boot, so that processes run.
+    pub(crate) fn follow(&self, ticks: i64) -> i64 {
         let shift = ticks - self.now();
         self.now.set(ticks);
         self.boot_at.update(|at| at + shift);
         self.wall.update(|wall| wall - shift);
+        self.places.borrow().values().for_each(|place| place.shift(shift));
+        shift
     }
 
     fn boot_time(&self) -> BootTime {

@@ -80,6 +80,21 @@ impl Main {
         }
     }
 
+    /// Moves all instants.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.since += by;
+        match &mut self.stage {
+            Stage::Preparing { here_at: Some(at), .. } | Stage::Command { since: at, .. } => *at += by,
+            _ => {}
+        }
+        for at in self.exits_at.iter_mut().chain(&mut self.blocked_since) {
+            *at += by;
+        }
+        if let Some(child) = &mut self.child {
+            child.shift(by);
+        }
+    }
+
     /// Returns whether a process of the job exists.
     pub(super) fn has_process(&self) -> bool {
         self.lives() || self.child.is_some()

@@ -54,6 +54,13 @@ enum Stage {
 }
 
 impl Runner {
+    /// Moves all instants.
+    pub(super) fn shift(&mut self, by: i64) {
+        if let Stage::Running { ends_at, .. } = &mut self.stage {
+            *ends_at += by;
+        }
+    }
+
     pub(super) fn lives(&self) -> bool {
         matches!(self.stage, Stage::Waiting | Stage::Running { .. })
     }

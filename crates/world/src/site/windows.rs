@@ -19,6 +19,8 @@ pub(crate) struct Window {
     pub(crate) takes_turns: bool,
     /// Whether it was asked to end.
     pub(crate) is_ending: bool,
+    /// Whether its user has sent it signals, and may have let it continue.
+    pub(crate) is_of_user: bool,
 }
 
 /// The command of an attempt whose shim lives and obeys.
@@ -64,6 +66,7 @@ impl Machine {
                 since: main.running_since().max(place.placed_at.get()),
                 takes_turns: place.takes_turns.get(),
                 is_ending: main.is_ending(),
+                is_of_user: place.is_of_user.get(),
             })
         };
         places.values().filter_map(window).collect()
