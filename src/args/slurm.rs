@@ -236,6 +236,12 @@ pub(crate) struct SlurmDriveArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(0..=1000))]
     pub(crate) draws: u64,
 
+    /// Drives a cluster of a version of Slurm whose output is not known
+    ///
+    /// Another version may print the same words with another meaning. Compare `miserly slurm status` with squeue and sinfo before.
+    #[arg(long)]
+    pub(crate) untested_version: bool,
+
     /// Ends after this time [default: never]
     #[arg(long = "for", value_name = "TIME", value_parser = period)]
     pub(crate) period: Option<Duration>,

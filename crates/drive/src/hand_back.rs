@@ -115,7 +115,7 @@ fn own_comments(
     let groups = waiting_groups(cluster);
     // The waiting tasks of an array have one comment.
     let mut numbers = BTreeSet::new();
-    for (id, form) in Detail::read(slurm, cluster, &known)? {
+    for (id, form) in Detail::read_with_comments(slurm, cluster, &known)? {
         let Some(job) = cluster.jobs.get(&id) else { continue };
         let has_comment = form.comment.as_deref().is_some_and(has_driver_comment);
         if !has_comment || !numbers.insert(job.number) {

@@ -140,16 +140,7 @@ impl Cluster {
     /// As [`read`](Cluster::read).
     pub fn jobs_with_comments(slurm: &Slurm) -> Result<Vec<(Job, Option<String>)>, SlurmError> {
         let (jobs, _) = Cluster::timed_jobs(slurm)?;
-        let mark = mark()?;
-        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", &format!("{mark}%i|%k")])?;
-        let mut comments: BTreeMap<String, String> = BTreeMap::new();
-        for line in answer.text.lines().filter_map(|line| line.strip_prefix(&mark)) {
-            if let Some((id, comment)) = line.split_once(SEPARATOR)
-                && let Some(comment) = present(comment)
-            {
-                comments.insert(id.trim().to_owned(), comment.to_owned());
-            }
-        }
+        let mut comments = Cluster::comments(slurm)?;
         let mut all: Vec<_> = jobs
             .into_values()
             .map(|job| (comments.remove(&job.id), job))
@@ -157,6 +148,22 @@ impl Cluster {
             .collect();
         all.sort_by_key(|(job, _)| job.order());
         Ok(all)
+    }
+
+    /// Reads the comments of the jobs that have not ended, byte for byte, by name ([`Job::id`]).
+    ///
+    /// In the lines of `scontrol` other fields, and other texts of users, stand behind a comment.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn comments(slurm: &Slurm) -> Result<BTreeMap<String, String>, SlurmError> {
+        let mark = mark()?;
+        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", &format!("{mark}%i|%k")])?;
+        let comment = |record: &str| {
+            let (id, comment) = record.split_once(SEPARATOR)?;
+            Some((id.trim().to_owned(), present(comment)?.to_owned()))
+        };
+        Ok(marked(&answer.text, &mark).filter_map(comment).collect())
     }
 
     /// Reads the jobs, and returns the time that it took.

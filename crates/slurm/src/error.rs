@@ -63,6 +63,18 @@ pub enum SlurmError {
         /// The oldest version that is read.
         oldest: String,
     },
+    /// The version of the controller is none of those that are known.
+    #[error(
+        "Slurm {version} is untested: this program knows the versions from {oldest} to {newest}, and another one may print the same words with another meaning; compare `miserly slurm status` with squeue and sinfo, then pass --untested-version"
+    )]
+    Untested {
+        /// The version.
+        version: String,
+        /// The oldest known version.
+        oldest: String,
+        /// The newest known version.
+        newest: String,
+    },
     /// A partition does not exist.
     #[error("the cluster has no partition {partition}; it has {}", known.join(", "))]
     NoPartition {

@@ -34,6 +34,9 @@ static ENDS: AtomicBool = AtomicBool::new(false);
 pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let cluster = read(&slurm)?;
+    if !args.untested_version {
+        cluster.configuration.check_tested()?;
+    }
     let seconds = |time: Duration| {
         Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };

@@ -62,7 +62,7 @@ pub struct Detail {
     /// and not with a task by itself.
     #[serde(default)]
     pub array_limit: Option<u64>,
-    /// The comment of its user.
+    /// Its comment, if it was read ([`Cluster::comments`]).
     pub comment: Option<String>,
     /// Its allocation on each node, if it runs.
     pub on: BTreeMap<String, Allocated>,
@@ -140,6 +140,25 @@ impl Detail {
         Ok(details)
     }
 
+    /// Returns the details of these jobs, with their comments ([`Cluster::comments`]).
+    ///
+    /// # Errors
+    /// If `scontrol` or `squeue` cannot be run or fails.
+    pub fn read_with_comments(
+        slurm: &Slurm,
+        cluster: &Cluster,
+        jobs: &[String],
+    ) -> Result<BTreeMap<String, Detail>, SlurmError> {
+        let mut details = Detail::read(slurm, cluster, jobs)?;
+        if !details.is_empty() {
+            let mut comments = Cluster::comments(slurm)?;
+            for (id, detail) in &mut details {
+                detail.comment = comments.remove(id);
+            }
+        }
+        Ok(details)
+    }
+
     /// Returns the details in a line. Its first free text, the name of the job, is left out: it may look like fields.
     fn parse(line: &str, name: &str) -> Result<Detail, SlurmError> {
         let line = line.replacen(&format!(" JobName={name} "), " ", 1);
@@ -175,13 +194,13 @@ impl Detail {
             features: text("Features"),
             nodes: list("ReqNodeList")?,
             not_nodes: list("ExcNodeList")?,
-            exclusive: matches!(fields.get("OverSubscribe"), Some("NO" | "EXCLUSIVE")),
+            exclusive: is_exclusive(&line),
             licences: text("Licenses"),
             eligible: fields.get("EligibleTime").and_then(|text| text.parse().ok()),
             deadline: fields.get("Deadline").and_then(|text| text.parse().ok()),
             is_requeueable: ["Requeue", "BatchFlag"].iter().all(|key| fields.get(key) == Some("1")),
             array_limit: array_limit(&fields),
-            comment: quoted(&line, "Comment"),
+            comment: None,
             on: allocated(&line),
         })
     }
@@ -241,19 +260,18 @@ fn described(line: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, line))
 }
 
-/// Returns a free text, which may be in quotation marks.
-fn quoted(line: &str, key: &str) -> Option<String> {
-    let at = line.find(&format!(" {key}="))? + key.len() + 2;
-    let rest = &line[at..];
-    let text = if let Some(rest) = rest.strip_prefix('"') {
-        // Another field begins after the closing mark.
-        rest.split_once("\" ").map_or(rest.trim_end_matches('"'), |(text, _)| text)
-    } else {
-        let text = rest.split(" Std").next().unwrap_or_default();
-        // Since 23.11 another free text of the user follows.
-        text.rsplit_once("  Extra=").map_or(text, |(text, _)| text).trim()
-    };
-    Some(text.to_owned()).filter(|text| !text.is_empty())
+/// Returns whether a job has its nodes to itself.
+///
+/// Until 25.11 `OverSubscribe=NO` says so. Since 26.05 it stands with most jobs, and the next field says so: `Exclusive=NODE`, or
+/// `TOPO`. Free texts of users follow later.
+fn is_exclusive(line: &str) -> bool {
+    let Some((_, rest)) = line.split_once(" OverSubscribe=") else { return false };
+    let mut words = rest.split(' ');
+    let shares = words.next();
+    match words.next().and_then(|next| next.strip_prefix("Exclusive=")) {
+        Some(of) => matches!(of, "NODE" | "TOPO"),
+        None => matches!(shares, Some("NO" | "EXCLUSIVE")),
+    }
 }
 
 /// Returns the allocation on each node: `Nodes=node[1-2] CPU_IDs=0-3,7 Mem=100 GRES=`, for groups of equal nodes.
@@ -280,6 +298,33 @@ pub(crate) fn allocated(line: &str) -> BTreeMap<String, Allocated> {
 mod tests {
     use super::*;
 
+    /// What `scontrol` of each version prints of a job (`src/scontrol/info_job.c`, `get_job_oversubscribe_value`).
+    #[test]
+    fn whole_nodes_are_told_in_each_version() {
+        let alone = |fields: &str| {
+            let line = format!(
+                "JobId=7 JobName=y NumNodes=1 Features=(null) DelayBoot=00:00:00 {fields} Contiguous=0 Command=/tmp/x SubmitLine=sbatch --comment Exclusive=NODE x WorkDir=/tmp Comment=OverSubscribe=NO Exclusive=NODE "
+            );
+            Detail::parse(&line, "y").unwrap().exclusive
+        };
+        for (until_25_11, expect) in
+            [("OK", false), ("YES", false), ("USER", false), ("NO", true), ("EXCLUSIVE", true)]
+        {
+            assert_eq!(alone(&format!("OverSubscribe={until_25_11}")), expect, "{until_25_11}");
+        }
+        for (since_26_05, expect) in
+            [("NO", false), ("USER", false), ("MCS", false), ("NODE", true), ("TOPO", true)]
+        {
+            for shares in ["NO", "OK", "YES"] {
+                assert_eq!(
+                    alone(&format!("OverSubscribe={shares} Exclusive={since_26_05}")),
+                    expect,
+                    "{since_26_05}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn the_form_of_a_job_is_read() {
         let line = "JobId=7 JobName=x NumNodes=9 UserId=ann(1001) Dependency=(null) EligibleTime=1795639196 ReqNodeList=(null) ExcNodeList=node[1-2] NodeList= NumNodes=2-3 NumCPUs=6 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* MinCPUsNode=2 MinMemoryCPU=1.50G Features=big OverSubscribe=OK Licenses=(null) WorkDir=/tmp Comment=\"a | b\" StdErr=/dev/null TresPerNode=gres:gpu:2 ";
@@ -288,7 +333,7 @@ mod tests {
         assert_eq!((detail.least_cpus, detail.tasks_per_node, detail.exclusive), (2, 2, false));
         assert_eq!((detail.nodes.len(), detail.not_nodes.join(" ")), (0, "node1 node2".to_owned()));
         assert_eq!((detail.features.as_deref(), detail.licences), (Some("big"), None));
-        assert_eq!((detail.eligible, detail.comment.as_deref()), (Some(1_795_639_196), Some("a | b")));
+        assert_eq!(detail.eligible, Some(1_795_639_196));
         assert_eq!(detail.gres_per_node.as_deref(), Some("gres:gpu:2"));
         assert_eq!(detail.memory, Some(Amount::PerCpu(1536)));
         let open = Detail::parse(
@@ -298,9 +343,7 @@ mod tests {
         .unwrap();
         assert_eq!((detail.is_requeueable, open.is_requeueable), (false, true));
         assert_eq!((open.least_nodes, open.most_nodes, open.exclusive), (1, None, true));
-        assert_eq!((open.eligible, open.comment.as_deref()), (None, Some("free text")));
-        let extra = "JobId=7 JobName=y NumNodes=1 WorkDir=/tmp AdminComment=no  Comment=my own | text  Extra=foo  StdErr=x";
-        assert_eq!(Detail::parse(extra, "y").unwrap().comment.as_deref(), Some("my own | text"));
+        assert_eq!(open.eligible, None);
         assert!(Detail::parse("JobId=7 JobName=y", "y").is_err());
         let spaces = "JobId=7 JobName= NumNodes=x  UserId=ann(1) NumNodes=1";
         assert_eq!(Detail::parse(spaces, " NumNodes=x ").unwrap().least_nodes, 1);

@@ -107,7 +107,11 @@ impl Partition {
                 .ok_or_else(|| fields.unreadable("MaxTime".to_owned()))?,
             tier: fields.number("PriorityTier")?,
             job_factor: fields.number("PriorityJobFactor").unwrap_or(1),
-            shares: fields.get("OverSubscribe").unwrap_or("NO").to_lowercase(),
+            // Since 26.05 a partition of whole nodes has `OverSubscribe=NO Exclusive=NODE`.
+            shares: match fields.get("Exclusive") {
+                Some("NODE" | "TOPO") => "exclusive".to_owned(),
+                _ => fields.get("OverSubscribe").unwrap_or("NO").to_lowercase(),
+            },
         };
         Ok((fields.required("PartitionName")?.to_owned(), partition))
     }
