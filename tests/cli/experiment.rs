@@ -750,6 +750,29 @@ fn the_example_of_the_docs_runs() {
 }
 
 #[test]
+fn tables_are_drawn_as_bars_with_intervals() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    assert_eq!(lab.run("experiment run small.toml -o plain").code, Some(0));
+    assert!(!lab.path("plain/charts/waits-bars.svg").exists());
+    let run = lab.run("experiment run small.toml --bars");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("waits-bars.svg"), "{}", run.stdout);
+    let picture = lab.read("small-results/charts/waits-bars.svg");
+    // Two rows of two columns. Exact estimates draw nothing under BF, so that bar has no interval.
+    let bars: Vec<&str> =
+        picture.split("<title>").skip(2).filter_map(|text| text.split("</title>").next()).collect();
+    assert_eq!((bars.len(), picture.matches("class=\"whisker\"").count()), (4, 3), "{bars:?}");
+    let with_interval = |bar: &&&str| bar.contains(" to ");
+    assert_eq!(bars.iter().filter(with_interval).count(), 3, "{bars:?}");
+    assert!(bars.iter().any(|bar| bar.starts_with("exact, BF: ") && !bar.contains(" to ")), "{bars:?}");
+    // The folder alone gives the same page.
+    let before = tree(&lab.path("small-results"));
+    assert_eq!(lab.run("report small-results --bars").code, Some(0));
+    same(&tree(&lab.path("small-results")), &before);
+}
+
+#[test]
 fn machines_loads_and_chosen_figures() {
     let lab = Lab::new();
     lab.write(

@@ -50,7 +50,7 @@ impl Session {
     /// Makes the page without results. A request for a missing run is so found before the runs.
     fn rehearse(&self) -> Result<(), ExperimentError> {
         let without = Results::in_memory(self.index(), BTreeMap::new());
-        present::page(&self.experiment, &without).map(drop)
+        present::page(&self.experiment, &without, false).map(drop)
     }
 
     /// Returns the reports on the logs that were converted from another format.
@@ -181,16 +181,16 @@ pub fn run_part(
     execute_part(&plan, &Store::shared(folder)?, part, watcher)
 }
 
-/// Returns the page of the results in a folder.
+/// Returns the page of the results in a folder. With `bars`, each table of figures is also drawn as bars.
 ///
 /// # Errors
 /// If the folder has no results, or not those of its tables and charts.
-pub fn page(folder: &Path) -> Result<Page, ExperimentError> {
+pub fn page(folder: &Path, bars: bool) -> Result<Page, ExperimentError> {
     let store = Store::open(folder);
     let text = store.read("experiment.toml")?;
     let results = Results::read(&store)?;
     let experiment = Experiment::parse(results.index.file.clone(), text)?;
-    present::page(&experiment, &results)
+    present::page(&experiment, &results, bars)
 }
 
 /// Writes a page into a folder: `report.html`, `report.md`, and each chart as SVG.
