@@ -55,7 +55,7 @@ impl Session {
 
     /// Returns the reports on the logs that were converted from another format.
     pub fn conversions(&self) -> &[Report] {
-        &self.logs.1
+        &self.logs.reports
     }
 
     /// Returns the number of jobs to simulate in the runs that are not stored yet.
@@ -123,7 +123,7 @@ impl Session {
     }
 
     fn describe_logs(&self) -> Result<(), ExperimentError> {
-        for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.0) {
+        for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.found) {
             let (trace, Ok(log)) = (entry.get_ref(), log) else { continue };
             // Of several seeds of a model the first is described.
             if trace.seeds.first().is_some_and(|first| trace.seed != Some(*first)) {
@@ -139,7 +139,7 @@ impl Session {
     }
 
     fn index(&self) -> Index {
-        let traces = self.experiment.file.traces.iter().zip(&self.logs.0);
+        let traces = self.experiment.file.traces.iter().zip(&self.logs.found);
         let trace =
             |(entry, log): (&toml::Spanned<crate::experiment::file::TraceFile>, &Result<_, String>)| {
                 let log: &Result<miserly_run::Log, String> = log;
