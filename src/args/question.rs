@@ -79,7 +79,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 29] = [
+const SIMULATION_ONLY: [&str; 31] = [
     "trace",
     "policy",
     "samples",
@@ -108,6 +108,8 @@ const SIMULATION_ONLY: [&str; 29] = [
     "cpus_per_node",
     "delimiter",
     "submit_at",
+    "preset",
+    "columns",
     "missing_fields",
 ];
 
