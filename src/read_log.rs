@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use miserly_core::Procs;
-use miserly_import::{Format, ImportError, ImportOptions, Report, converted, is_pattern, table_files};
+use miserly_import::{Format, ImportError, ImportOptions, Report, converted, open_log};
 use miserly_report::import_summary;
 use miserly_workload::Trace;
 
@@ -12,13 +12,7 @@ use crate::args::ReadArgs;
 
 /// Opens the file with that name, the files that match a pattern, or those of a folder. `-` is standard input.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Trace> {
-    if path == Path::new("-") {
-        Ok(Trace::stdin()?)
-    } else if path.is_dir() || is_pattern(path) {
-        Ok(Trace::of_files(path.display().to_string(), table_files(path)?))
-    } else {
-        Ok(Trace::open(path)?)
-    }
+    if path == Path::new("-") { Ok(Trace::stdin()?) } else { Ok(open_log(path)?) }
 }
 
 /// Returns the log with that name. One of another format is converted, and the counts of the conversion are printed to

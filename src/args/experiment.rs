@@ -30,7 +30,7 @@ pub(crate) struct RunExperimentArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
     /// Makes only the K-th of N parts of the runs, and no tables: 3/10. Other processes make the other parts
-    #[arg(long, value_name = "K/N", value_parser = part, conflicts_with_all = ["on", "json"])]
+    #[arg(long, value_name = "K/N", value_parser = part, conflicts_with_all = ["on", "json", "bars"])]
     pub(crate) part: Option<Part>,
     #[command(flatten)]
     pub(crate) on: OnArgs,
@@ -39,6 +39,16 @@ pub(crate) struct RunExperimentArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) drawn: DrawnArgs,
+}
+
+/// What a page draws besides the charts of the experiment.
+#[derive(Debug, Args)]
+pub(crate) struct DrawnArgs {
+    /// Draws each table of figures as grouped bars too: a group for each row, a bar for each column, with its interval
+    #[arg(long)]
+    pub(crate) bars: bool,
 }
 
 /// Where the runs of an experiment are made.
@@ -69,6 +79,8 @@ pub(crate) enum On {
 pub(crate) struct ReportArgs {
     /// The folder of an experiment's results
     pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) drawn: DrawnArgs,
 }
 
 fn part(text: &str) -> Result<Part, String> {

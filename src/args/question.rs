@@ -6,12 +6,14 @@ use clap::{Args, value_parser};
 use miserly_core::{Procs, Span};
 use miserly_machine_file::HOSTS_MOST;
 use miserly_policies::PolicySpec;
+use miserly_sim::Grouping;
 use miserly_units::{UnitError, parse_duration_from, parse_memory as memory};
-use miserly_workload::Factor;
+use miserly_workload::{Factor, Feedback};
 
 use super::run::RunArgs;
-use super::tables::{ExportedTableArgs, TableArgs};
-use super::values::{page_name, procs, seconds};
+use super::simulate::FEEDBACKS;
+use super::tables::{ExportedTableArgs, GroupingParser, TableArgs};
+use super::values::{page_name, procs, seconds, words};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "miserly wait-of [OPTIONS] <TRACE> <SIZE> <TIME>
@@ -77,7 +79,7 @@ pub(crate) struct WaitOfArgs {
 }
 
 /// The arguments of `wait-of` that a question to the daemon does not take.
-const SIMULATION_ONLY: [&str; 29] = [
+const SIMULATION_ONLY: [&str; 31] = [
     "trace",
     "policy",
     "samples",
@@ -106,6 +108,8 @@ const SIMULATION_ONLY: [&str; 29] = [
     "cpus_per_node",
     "delimiter",
     "submit_at",
+    "preset",
+    "columns",
     "missing_fields",
 ];
 
@@ -166,6 +170,14 @@ pub(crate) struct WhatIfArgs {
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    /// Submits jobs some time after the simulated end of an earlier job of their user, in both runs
+    #[arg(long, value_name = "BY", requires = "trace", value_parser = words(&FEEDBACKS))]
+    pub(crate) feedback: Option<Feedback>,
+
+    /// The groups of jobs in the table, as in compare [default: ranges that suit the log]
+    #[arg(long, value_name = "KIND", requires = "trace", value_parser = GroupingParser)]
+    pub(crate) by: Option<Grouping>,
 
     /// The copies of the log with moved submissions, which show how sure the difference is; 0: none
     #[arg(long, value_name = "N", default_value_t = 20, requires = "trace", value_parser = value_parser!(u64).range(..=1000))]

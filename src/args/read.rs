@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::{Args, value_parser};
-use miserly_import::{ColumnMap, ImportOptions, SubmitAt, TimeZone, find_preset};
+use miserly_import::{ColumnMap, ImportOptions, SubmitAt, TimeZone, find_preset, find_time_zone};
 
 use super::import::SUBMIT_AT;
 use super::values::words;
@@ -25,7 +25,7 @@ pub(crate) struct ReadArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConversionArgs {
     /// The time zone of the cluster, such as Europe/Berlin, for times without one and for the header
-    #[arg(long, help_heading = HEADING, value_name = "ZONE", value_parser = time_zone)]
+    #[arg(long, help_heading = HEADING, value_name = "ZONE", value_parser = find_time_zone)]
     pub(crate) time_zone: Option<TimeZone>,
 
     /// The processors of a node, for accounting that has the size of a job in nodes only
@@ -66,11 +66,6 @@ impl ConversionArgs {
     pub(crate) fn columns(&self) -> Option<Arc<ColumnMap>> {
         self.preset.clone().or_else(|| self.columns.clone())
     }
-}
-
-/// Parses a time zone.
-pub(super) fn time_zone(name: &str) -> Result<TimeZone, &'static str> {
-    TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
 }
 
 fn preset(name: &str) -> Result<Arc<ColumnMap>, String> {

@@ -21,7 +21,7 @@ pub(crate) struct FeedbackArgs {
     pub(crate) feedback: Option<Feedback>,
 }
 
-const FEEDBACKS: [(&str, Feedback, &str); 2] = [
+pub(super) const FEEDBACKS: [(&str, Feedback, &str); 2] = [
     ("fields", Feedback::Fields, "The preceding job and the think time of the log, fields 17 and 18"),
     (
         "sessions",

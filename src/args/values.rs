@@ -48,7 +48,7 @@ pub(super) fn slide_name(text: &str) -> Result<PathBuf, &'static str> {
     if svg {
         Ok(path)
     } else {
-        Err("the file name must end in .svg; a browser or rsvg-convert makes a .png of it")
+        Err("the file name must end in .svg; for a .png, run afterwards: rsvg-convert -o FILE.png FILE.svg")
     }
 }
 

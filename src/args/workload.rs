@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_import::TimeZone;
+use miserly_import::{TimeZone, find_time_zone};
 use miserly_workload::o2k::Month;
 use miserly_workload::slice::SliceOptions;
 use miserly_workload::{Factor, ProcsField};
 
 use super::import::ConvertArgs;
-use super::read::{ReadArgs, time_zone};
+use super::read::ReadArgs;
 use super::run::PROCS_FIELDS;
 use super::values::{procs, seconds, unsigned_seconds, words};
 
@@ -51,7 +51,7 @@ pub(crate) struct ColumnsArgs {
     #[arg(long, value_name = "PRESET", exclusive = true)]
     pub(crate) map: Option<String>,
     /// The time zone of times without one, such as Europe/Berlin
-    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
+    #[arg(long, value_name = "ZONE", value_parser = find_time_zone)]
     pub(crate) time_zone: Option<TimeZone>,
     /// The separator of the columns [default: that of the header]
     #[arg(long, value_name = "TEXT")]

@@ -15,13 +15,14 @@ use miserly_report::{
     what_if_table,
 };
 use miserly_run::{RunOptions, RunSetup};
-use miserly_sim::Job;
+use miserly_sim::{Grouping, Job};
 use miserly_units::duration_rounded;
 use miserly_workload::{ArrivalScaling, Estimates};
 
 use crate::args::{ChangeArgs, WhatIfArgs};
 use crate::commands::live::what_if as ask_daemon;
 use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::page::Shown;
 use crate::progress::Progress;
 use crate::run_options::{machine_named, prepare};
 use crate::warnings::warn_of_missing_facts;
@@ -42,8 +43,10 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
         _ => bail!("--policy: three policies; give the one in use, and one in its place"),
     };
     let changes = args.change.words(new_policy)?;
-    let before = prepare(trace, &args.run, Estimates::default())?;
-    let options = args.change.options(args.run.options(Estimates::default())?, &before)?;
+    let before = prepare(trace, &args.run, Estimates::default())?.with_feedback(args.feedback);
+    let groups = Shown::new(&before, args.by.as_slice())?.pays;
+    let before = before.grouped(&[groups]);
+    let options = args.change.options(before.options().clone(), &before)?;
     let after = before.with_options(options)?;
     let job = args.change.job(&after)?;
     let variants = [
@@ -52,7 +55,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     ];
     let progress = Progress::with_unit("simulations", 2 * (args.copies + 1));
     let [without, with] = variants;
-    let result = what_if(without, with, args.copies, &|runs| progress.add(runs))?;
+    let result = what_if(without, with, groups, args.copies, &|runs| progress.add(runs))?;
     drop(progress);
     ensure!(!result.jobs.is_empty(), "{}: no job of the log is in the run", before.trace.name());
     let ended =
@@ -62,7 +65,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.jobs {
         write_jobs(path, &result.jobs).with_context(|| format!("--jobs {}", path.display()))?;
     }
-    let document = document(variants, changes, args.copies, &result);
+    let document = document(variants, changes, (groups, args.copies), &result);
     let style = args.table.style();
     match args.table.format() {
         _ if args.json => print_json(&document),
@@ -162,7 +165,7 @@ fn last_submission(setup: &RunSetup) -> anyhow::Result<Time> {
 fn document(
     [before, after]: [Variant<'_>; 2],
     changes: Vec<String>,
-    copies: u64,
+    (groups, copies): (Grouping, u64),
     result: &WhatIf,
 ) -> WhatIfDoc {
     let run = |variant: Variant<'_>| WhatIfRunDoc {
@@ -170,14 +173,12 @@ fn document(
         machine: variant.setup.machine().to_string(),
         procs: variant.setup.procs().get(),
     };
-    let names = before.setup.survey.header.names("User");
-    let name = |user: &Option<u32>| {
-        let Some(user) = user else { return "unknown".to_owned() };
-        let name = names.iter().find(|(number, _)| number == user).map(|(_, name)| format!(" {name}"));
-        format!("{user}{}", name.unwrap_or_default())
+    let name = |by, group| before.setup.named_group(by, group);
+    let user = |user: &Option<u32>| {
+        user.map_or_else(|| "unknown".to_owned(), |user| name(Grouping::User, user.to_string()))
     };
     let mut by_user: Vec<WhatIfGroupDoc> =
-        result.by_user.iter().map(|(user, difference)| group(name(user), difference)).collect();
+        result.by_user.iter().map(|(number, difference)| group(user(number), difference)).collect();
     let total = |group: &WhatIfGroupDoc| (group.difference * group.jobs as f64).abs();
     by_user.sort_by(|a, b| total(b).total_cmp(&total(a)));
     WhatIfDoc {
@@ -201,7 +202,12 @@ fn document(
             median: result.slowdown_difference.median(),
             range: result.slowdown_difference.range(),
         },
-        by_size: result.by_size.iter().map(|(size, found)| group(size.name().to_owned(), found)).collect(),
+        groups: groups.to_string(),
+        by_group: result
+            .by_group
+            .iter()
+            .map(|(key, found)| group(name(groups, key.to_string()), found))
+            .collect(),
         by_user,
     }
 }

@@ -203,7 +203,9 @@ fn a_slide_has_the_verdict_in_one_picture() {
     let change = text.split("shortest mean wait: ").nth(1).and_then(|rest| rest.split(", ").nth(1));
     let change = change.and_then(|rest| rest.split(" fcfs").next()).expect("a verdict");
     assert!(picture.contains(&change.replace('\n', " ")), "{change}: {picture}");
-    for (slide, problem) in [("slide.png", "must end in .svg"), ("slide.svg -p fcfs", "no two policies")] {
+    for (slide, problem) in
+        [("slide.png", "rsvg-convert -o FILE.png FILE.svg"), ("slide.svg -p fcfs", "no two policies")]
+    {
         let run = lab.run(&format!("compare log.swf --slide {slide}"));
         assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
     }

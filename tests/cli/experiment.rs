@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::support::{Lab, experiment_with, small_log};
+use crate::support::{Lab, experiment_with, parsed, small_log};
 
 /// A few runs of a log that a model makes, with a table, a chart and a claim.
 const SMALL: &str = r#"
@@ -747,6 +747,134 @@ fn the_example_of_the_docs_runs() {
         "{}",
         run.stdout
     );
+}
+
+/// Jobs of 100 s on 4 of 8 processors: two at once, and 50 s after them another one of bob.
+const TABLE: [&str; 4] = [
+    "number,came,began,ended,cores,owner\n",
+    "1,2026-01-10 10:00:00,2026-01-10 10:00:00,2026-01-10 10:01:40,4,ann\n",
+    "2,2026-01-10 10:00:00,2026-01-10 10:00:00,2026-01-10 10:01:40,4,bob\n",
+    "3,2026-01-10 10:02:30,2026-01-10 10:02:30,2026-01-10 10:04:10,4,bob\n",
+];
+
+const COLUMNS: &str = r#"
+[columns]
+job = "number"
+submit = "came"
+start = "began"
+end = "ended"
+procs = "cores"
+user = "owner"
+"#;
+
+const READ: &str = r#"
+title = "Read"
+[[trace]]
+name = "table"
+file = "jobs-*.csv"
+read = { columns = "my.toml", time-zone = "Europe/Berlin" }
+options = { procs = 4 }
+[[runs]]
+name = "open"
+policies = ["fcfs"]
+[[runs]]
+name = "closed"
+policies = ["fcfs"]
+options = { feedback = "sessions" }
+[[table]]
+title = "Waits"
+value = "metrics.wait.mean"
+rows = [{ label = "open", runs = "open" }, { label = "closed", runs = "closed" }]
+columns = [{ label = "fcfs", policy = "fcfs" }]
+"#;
+
+#[test]
+fn a_table_is_read_and_users_react() {
+    let lab = Lab::new();
+    let [header, first, second, third] = TABLE;
+    lab.write("jobs-1.csv", [header, first, second].concat());
+    lab.write("jobs-2.csv", [header, third].concat());
+    lab.write("my.toml", COLUMNS);
+    lab.write("read.toml", READ);
+    let run = |made: &str| {
+        let run = lab.run("experiment run read.toml");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("read.toml: {made}\n")), "{}", run.stderr);
+        run.stdout
+    };
+    // On 4 processors job 2 waits for 100 s. As logged, job 3 then waits for 50 s; else it comes 50 s after job 2.
+    let page = run("2 runs made");
+    for row in ["| open   | 50.00 |", "| closed | 33.33 |"] {
+        assert!(page.contains(row), "{row}: {page}");
+    }
+    let alone =
+        lab.run("simulate jobs-*.csv --columns my.toml --time-zone Europe/Berlin --procs 4 -p fcfs --json");
+    let alone = parsed(&alone.stdout);
+    assert_eq!(alone["metrics"]["wait"]["mean"], 50.0);
+    // How a log is read is part of a run's key.
+    run("0 runs made, 2 found and kept");
+    lab.write("my.toml", format!("{COLUMNS}queue = \"owner\"\n"));
+    run("2 runs made");
+}
+
+#[test]
+fn reading_that_is_not_understood_is_refused() {
+    let lab = Lab::new();
+    lab.write("jobs-1.csv", TABLE.concat());
+    lab.write("my.toml", COLUMNS);
+    let given = "read = { columns = \"my.toml\", time-zone = \"Europe/Berlin\" }";
+    for (read, problem) in [
+        (
+            "read = { columns = \"my.toml\", preset = \"eagle\" }",
+            "read.toml:3: read: give preset or columns, not both",
+        ),
+        ("read = { preset = \"eagel\" }", "read.toml:3: read: no preset \"eagel\"; there are: "),
+        (
+            "read = { columns = \"your.toml\" }",
+            "read.toml:3: read: the columns your.toml are missing; searched: ",
+        ),
+        ("read = { columns = \"read.toml\" }", "read.toml:3: read: read.toml:"),
+        ("read = { time-zone = \"Berlin\" }", "read: \"Berlin\": unknown time zone"),
+        ("read = { submit-at = \"start\" }", "submit-at = \"start\": must be one of submit, eligible"),
+        ("read = { cpus-per-node = 0 }", "cpus-per-node must be 1 or more"),
+        ("read = { timezone = \"UTC\" }", "unknown field `timezone`"),
+        ("", "a table in csv with the columns number, came, "),
+    ] {
+        lab.write("read.toml", READ.replace(given, read));
+        let run = lab.run("experiment run read.toml");
+        assert!(run.code == Some(2) && run.stderr.contains(problem), "{read}: {}", run.stderr);
+    }
+    refused("jobs = 400", "jobs = 400\nread = { missing-fields = true }", "read are of a file; give file");
+    refused(
+        "seeds = [1, 2]",
+        "seeds = [1, 2]\noptions = { feedback = \"user\" }",
+        "feedback = \"user\": must be one of fields, sessions",
+    );
+    let both = "options = { feedback = \"fields\", batches = { jobs = 10, count = 3, discard = 1 } }";
+    refused("seeds = [1, 2]", &format!("seeds = [1, 2]\n{both}"), "give feedback or batches, not both");
+}
+
+#[test]
+fn tables_are_drawn_as_bars_with_intervals() {
+    let lab = Lab::new();
+    lab.write("small.toml", SMALL);
+    assert_eq!(lab.run("experiment run small.toml -o plain").code, Some(0));
+    assert!(!lab.path("plain/charts/waits-bars.svg").exists());
+    let run = lab.run("experiment run small.toml --bars");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("waits-bars.svg"), "{}", run.stdout);
+    let picture = lab.read("small-results/charts/waits-bars.svg");
+    // Two rows of two columns. Exact estimates draw nothing under BF, so that bar has no interval.
+    let bars: Vec<&str> =
+        picture.split("<title>").skip(2).filter_map(|text| text.split("</title>").next()).collect();
+    assert_eq!((bars.len(), picture.matches("class=\"whisker\"").count()), (4, 3), "{bars:?}");
+    let with_interval = |bar: &&&str| bar.contains(" to ");
+    assert_eq!(bars.iter().filter(with_interval).count(), 3, "{bars:?}");
+    assert!(bars.iter().any(|bar| bar.starts_with("exact, BF: ") && !bar.contains(" to ")), "{bars:?}");
+    // The folder alone gives the same page.
+    let before = tree(&lab.path("small-results"));
+    assert_eq!(lab.run("report small-results --bars").code, Some(0));
+    same(&tree(&lab.path("small-results")), &before);
 }
 
 #[test]

@@ -106,6 +106,11 @@ fn guides_that_begin_with_last_months_log() {
 }
 
 #[test]
+fn experiments() {
+    check("docs/experiments.md");
+}
+
+#[test]
 fn policies_compared() {
     check("docs/explanation/policies-compared.md");
 }

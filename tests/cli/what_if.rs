@@ -72,6 +72,72 @@ fn more_hosts_a_lost_host_more_load_and_a_user_less() {
     assert_eq!(change("-p easy -p conservative")["all"]["difference"], 0.0);
 }
 
+/// Wide jobs of an hour among narrow ones of a minute.
+fn mixed() -> Lab {
+    let job =
+        |n: i64| (n + 1, 100 * n, if n % 3 == 0 { 3_600 } else { 60 }, if n % 3 == 0 { 6 } else { 1 }, 3_600);
+    Lab::with_log(&log(&(0..60).map(job).collect::<Vec<_>>()))
+}
+
+#[test]
+fn groups_are_those_of_compare() {
+    let lab = mixed();
+    let policies = "log.swf -p fcfs -p easy --json";
+    let answer = lab.document(&format!("what-if {policies} --copies 0"));
+    let groups = answer["groups"].as_str().expect("a grouping");
+    assert!(groups.starts_with("runtime:") && groups.contains("+procs:"), "{groups}");
+    let compared = lab.document(&format!("compare {policies} --by {groups}"));
+    // Without --by the verdict has the same groups.
+    assert_eq!(lab.document(&format!("compare {policies}"))["verdicts"], compared["verdicts"]);
+    let of = |run: usize| {
+        let groups = compared["runs"][run]["by"][groups].as_array().expect("groups");
+        let waits =
+            groups.iter().map(|group| (&group["group"], &group["jobs"], &group["metrics"]["wait"]["mean"]));
+        waits.filter(|(_, jobs, _)| **jobs != 0).collect::<Vec<_>>()
+    };
+    let by_group = answer["by_group"].as_array().expect("groups");
+    let waits = |field: &str| {
+        by_group.iter().map(|group| (&group["group"], &group["jobs"], &group[field])).collect::<Vec<_>>()
+    };
+    assert_eq!((waits("before"), waits("after")), (of(0), of(1)));
+    assert!(by_group.len() > 1 && of(0) != of(1), "{answer}");
+}
+
+#[test]
+fn groups_are_chosen() {
+    let lab = mixed();
+    let line = "what-if log.swf -p easy --load 2 --copies 0 --json --by";
+    let names = |by: &str| {
+        let answer = lab.document(&format!("{line} {by}"));
+        let groups = answer["by_group"].as_array().expect("groups").iter();
+        groups.map(|group| (group["group"].clone(), group["jobs"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(names("procs:1,8"), [("1p".into(), 40.into()), ("2-8p".into(), 20.into())]);
+    assert_eq!(names("user"), [("1".into(), 60.into())]);
+    let run = lab.run(&format!("{line} size"));
+    assert!(run.code == Some(2) && run.stderr.contains("unknown grouping \"size\""), "{}", run.stderr);
+}
+
+/// Two jobs on the whole machine, and a third that follows the second one after 50 s.
+#[test]
+fn users_react_in_both_runs() {
+    let text = log(&[(1, 0, 100, 10, 100), (2, 0, 100, 10, 100), (3, 150, 100, 10, 100)]);
+    let text = text.trim_end().strip_suffix("-1 -1").expect("no preceding job").to_owned() + "2 50\n";
+    let lab = Lab::with_log(&text);
+    let answer = |options: &str| {
+        let answer =
+            lab.document(&format!("what-if log.swf -p easy --new-procs 20 --copies 0 --json {options}"));
+        let all = &answer["all"];
+        assert_eq!(answer["significant"], serde_json::Value::Null);
+        [&all["before"], &all["after"]].map(|wait| wait.as_f64().map(|wait| (3.0 * wait).round()))
+    };
+    // Job 2 waits for 100 s. As logged, job 3 comes 50 s before it ends, and waits; with feedback it comes 50 s after.
+    assert_eq!(answer(""), [Some(150.0), Some(0.0)]);
+    assert_eq!(answer("--feedback fields"), [Some(100.0), Some(0.0)]);
+    let run = lab.run("what-if log.swf -p easy --load 2 --feedback sessions");
+    assert!(run.code == Some(2) && run.stderr.contains("no user has a session"), "{}", run.stderr);
+}
+
 #[test]
 fn changes_that_are_none() {
     let lab = lab();

@@ -50,12 +50,12 @@ impl Session {
     /// Makes the page without results. A request for a missing run is so found before the runs.
     fn rehearse(&self) -> Result<(), ExperimentError> {
         let without = Results::in_memory(self.index(), BTreeMap::new());
-        present::page(&self.experiment, &without).map(drop)
+        present::page(&self.experiment, &without, false).map(drop)
     }
 
     /// Returns the reports on the logs that were converted from another format.
     pub fn conversions(&self) -> &[Report] {
-        &self.logs.1
+        &self.logs.reports
     }
 
     /// Returns the number of jobs to simulate in the runs that are not stored yet.
@@ -123,7 +123,7 @@ impl Session {
     }
 
     fn describe_logs(&self) -> Result<(), ExperimentError> {
-        for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.0) {
+        for (entry, log) in self.experiment.file.traces.iter().zip(&self.logs.found) {
             let (trace, Ok(log)) = (entry.get_ref(), log) else { continue };
             // Of several seeds of a model the first is described.
             if trace.seeds.first().is_some_and(|first| trace.seed != Some(*first)) {
@@ -139,7 +139,7 @@ impl Session {
     }
 
     fn index(&self) -> Index {
-        let traces = self.experiment.file.traces.iter().zip(&self.logs.0);
+        let traces = self.experiment.file.traces.iter().zip(&self.logs.found);
         let trace =
             |(entry, log): (&toml::Spanned<crate::experiment::file::TraceFile>, &Result<_, String>)| {
                 let log: &Result<miserly_run::Log, String> = log;
@@ -181,16 +181,16 @@ pub fn run_part(
     execute_part(&plan, &Store::shared(folder)?, part, watcher)
 }
 
-/// Returns the page of the results in a folder.
+/// Returns the page of the results in a folder. With `bars`, each table of figures is also drawn as bars.
 ///
 /// # Errors
 /// If the folder has no results, or not those of its tables and charts.
-pub fn page(folder: &Path) -> Result<Page, ExperimentError> {
+pub fn page(folder: &Path, bars: bool) -> Result<Page, ExperimentError> {
     let store = Store::open(folder);
     let text = store.read("experiment.toml")?;
     let results = Results::read(&store)?;
     let experiment = Experiment::parse(results.index.file.clone(), text)?;
-    present::page(&experiment, &results)
+    present::page(&experiment, &results, bars)
 }
 
 /// Writes a page into a folder: `report.html`, `report.md`, and each chart as SVG.

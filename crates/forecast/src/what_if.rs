@@ -11,13 +11,10 @@ use std::io;
 
 use miserly_core::{JobNumber, Request, Resources, Span, Time};
 use miserly_policies::PolicySpec;
-use miserly_run::{RunSetup, SetupError};
-use miserly_sim::{Batches, Finished, Job, Measures, Metrics, Observer};
-use miserly_workload::TraceError;
-use miserly_workload::shaken;
+use miserly_run::{FollowingJob, RunSetup, SetupError};
+use miserly_sim::{Batches, FeedbackJobs, Finished, GroupKey, Grouping, Job, Measures, Metrics, Observer};
+use miserly_workload::{TraceError, shaken};
 use rayon::prelude::*;
-
-use crate::SizeClass;
 
 /// The most seconds by which a copy of the log moves a submission.
 pub const SHAKE: u32 = 30;
@@ -48,8 +45,8 @@ pub struct WhatIf {
     pub jobs: Vec<JobDifference>,
     /// All jobs that ended in both runs.
     pub all: GroupDifference,
-    /// The same by size.
-    pub by_size: BTreeMap<SizeClass, GroupDifference>,
+    /// The same by group.
+    pub by_group: BTreeMap<GroupKey, GroupDifference>,
     /// The same by user.
     pub by_user: BTreeMap<Option<u32>, GroupDifference>,
     /// Mean bounded slowdown of all jobs before the change and after it.
@@ -200,6 +197,9 @@ impl Added {
 
 /// Runs both variants on the log and on `copies` copies of it, on all cores, and compares them.
 ///
+/// A job is in the same group of `groups` before the change and after it. Groups without jobs are left out. A grouping by
+/// a label needs it among the groupings of the options of both variants.
+///
 /// `progress` receives the number of runs that ended since the last call. The result does not depend on the number of
 /// threads.
 ///
@@ -208,19 +208,17 @@ impl Added {
 pub fn what_if(
     before: Variant<'_>,
     after: Variant<'_>,
+    groups: Grouping,
     copies: u64,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<WhatIf, SetupError> {
-    let read = |variant: Variant<'_>| -> Result<Vec<Job>, SetupError> {
-        Ok(variant.setup.jobs()?.collect::<Result<_, TraceError>>()?)
-    };
-    let sides = [(before, read(before)?), (after, read(after)?)];
+    let sides = [(before, before.setup.jobs_after()?), (after, after.setup.jobs_after()?)];
     let runs: Vec<(usize, u64)> = (0..=copies).flat_map(|copy| [(0, copy), (1, copy)]).collect();
     let outcomes: Vec<Result<Outcomes, SetupError>> = runs
         .into_par_iter()
         .map(|(side, copy)| {
             let (variant, jobs) = &sides[side];
-            let outcomes = run(*variant, jobs, copy);
+            let outcomes = run(*variant, jobs, groups, copy);
             progress(1);
             outcomes
         })
@@ -230,7 +228,8 @@ pub fn what_if(
     while let (Some(before), Some(after)) = (outcomes.next(), outcomes.next()) {
         pairs.push([before, after]);
     }
-    let [(_, jobs_before), (_, jobs_after)] = sides;
+    let [jobs_before, jobs_after] =
+        sides.map(|(_, jobs)| jobs.into_iter().map(|(job, _)| job).collect::<Vec<_>>());
     let first = jobs_before.iter().map(|job| job.request.submit).min().unwrap_or(Time::ZERO);
     let measured_from = first + before.setup.warmup();
     Ok(compare([&jobs_before, &jobs_after], measured_from, after.added.is_some(), &pairs))
@@ -243,8 +242,17 @@ struct Outcomes {
     ended: Vec<Ended>,
     added: Option<Span>,
     promised: Option<Span>,
-    /// The means of batches of jobs; of the log as it is only.
+    /// The means of batches of jobs; of the log as it is only, and without feedback.
     batches: Option<Batches>,
+    /// The groups of the jobs that ended; of the log as it is only.
+    groups: BTreeMap<Key, GroupKey>,
+}
+
+/// The observer of one run.
+struct Watched {
+    outcomes: Outcomes,
+    /// The grouping, and the group of each job that ended; of the log as it is only.
+    groups: Option<(Grouping, Vec<GroupKey>)>,
 }
 
 /// The number of a job, and its place among the jobs of the log with that number.
@@ -258,23 +266,37 @@ struct Ended {
     runtime: Span,
 }
 
-impl Observer for Outcomes {
+impl Observer for Watched {
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
         let number = job.request.number;
         if number == ADDED {
-            self.added = Some(job.wait());
-            self.promised = job.promised.map(|promised| promised - job.request.submit);
+            self.outcomes.added = Some(job.wait());
+            self.outcomes.promised = job.promised.map(|promised| promised - job.request.submit);
         } else {
             let (key, wait, runtime) = ((number, job.admission), job.wait(), job.runtime);
-            self.ended.push(Ended { key, wait, runtime });
+            self.outcomes.ended.push(Ended { key, wait, runtime });
+            if let Some((by, groups)) = &mut self.groups {
+                groups.push(by.key(job));
+            }
         }
         Ok(())
     }
 }
 
 /// Runs the copy of this number; 0 is the log as it is.
-fn run(variant: Variant<'_>, jobs: &[Job], copy: u64) -> Result<Outcomes, SetupError> {
-    let mut order: Vec<(Time, &Job)> = jobs.iter().map(|job| (submission(&job.request, copy), job)).collect();
+fn run(
+    variant: Variant<'_>,
+    jobs: &[FollowingJob],
+    groups: Grouping,
+    copy: u64,
+) -> Result<Outcomes, SetupError> {
+    let (mut order, mut later) = (Vec::new(), FeedbackJobs::default());
+    for (job, preceding) in jobs {
+        match preceding {
+            None => order.push((submission(&job.request, copy), job)),
+            Some((number, think)) => later.add(*number, *think, job.clone()),
+        }
+    }
     order.sort_by_key(|(submit, _)| *submit);
     if let Some(job) = variant.added {
         let submit = job.request.submit;
@@ -285,22 +307,40 @@ fn run(variant: Variant<'_>, jobs: &[Job], copy: u64) -> Result<Outcomes, SetupE
         job.request.submit = submit;
         Ok::<_, TraceError>(job)
     });
-    let mut outcomes = Outcomes::default();
+    let mut watched =
+        Watched { outcomes: Outcomes::default(), groups: (copy == 0).then(|| (groups, Vec::new())) };
     let mut simulation = variant.setup.simulation(variant.policy)?;
+    simulation.add_feedback(later);
     if copy == 0 {
         let mut metrics = Metrics::new(variant.setup.procs(), variant.setup.warmup());
-        simulation.run(&mut input, &mut [&mut outcomes, &mut metrics])?;
-        outcomes.batches = Some(metrics.batches);
+        simulation.run(&mut input, &mut [&mut watched, &mut metrics])?;
+        // With feedback the jobs come in another order, so that no batches are pairs.
+        let paired = variant.setup.options().feedback.is_none();
+        watched.outcomes.batches = paired.then_some(metrics.batches);
     } else {
-        simulation.run(&mut input, &mut [&mut outcomes])?;
+        simulation.run(&mut input, &mut [&mut watched])?;
     }
-    outcomes.ended.sort_unstable_by_key(|ended| ended.key);
-    let mut last = None;
-    for Ended { key: (number, place), .. } in &mut outcomes.ended {
-        let nth = last.filter(|(other, _)| other == number).map_or(0, |(_, nth)| nth + 1);
-        (last, *place) = (Some((*number, nth)), nth);
+    Ok(watched.outcomes())
+}
+
+impl Watched {
+    /// Returns the outcomes, with the places of jobs among those of their numbers.
+    fn outcomes(self) -> Outcomes {
+        let mut outcomes = self.outcomes;
+        let groups = self.groups.map_or_else(Vec::new, |(_, groups)| groups);
+        let keys: Vec<Key> = outcomes.ended.iter().map(|ended| ended.key).collect();
+        outcomes.ended.sort_unstable_by_key(|ended| ended.key);
+        let mut last = None;
+        for Ended { key: (number, place), .. } in &mut outcomes.ended {
+            let nth = last.filter(|(other, _)| other == number).map_or(0, |(_, nth)| nth + 1);
+            (last, *place) = (Some((*number, nth)), nth);
+        }
+        let mut groups: Vec<(Key, GroupKey)> = keys.into_iter().zip(groups).collect();
+        groups.sort_unstable_by_key(|(key, _)| *key);
+        let of_place = outcomes.ended.iter().zip(groups).map(|(ended, (_, group))| (ended.key, group));
+        outcomes.groups = of_place.collect();
+        outcomes
     }
-    Ok(outcomes)
 }
 
 /// Returns the submission of a job in the copy of this number.
@@ -337,12 +377,12 @@ fn compare([before, after]: [&[Job]; 2], from: Time, has_added: bool, runs: &[[O
     let mut all = requests(after);
     all.extend(requests(before));
     let measured = |key: &Key| all[key].submit >= from;
+    let group_of = |key: &Key| log.iter().find_map(|side| side.groups.get(key)).cloned();
     let mut groups: BTreeMap<Group, Vec<Sums>> = BTreeMap::new();
     for (copy, pair) in runs.iter().enumerate() {
         for (before, after) in matched(pair).filter(|(job, _)| measured(&job.key)) {
-            let request = all[&before.key];
-            let size = SizeClass::new(request.procs().get());
-            for group in [Group::All, Group::Size(size), Group::User(request.user)] {
+            let own = group_of(&before.key).map(Group::Own);
+            for group in [Group::All, Group::User(all[&before.key].user)].into_iter().chain(own) {
                 let sums = groups.entry(group).or_insert_with(|| vec![Sums::default(); runs.len()]);
                 sums[copy].add(before.wait, after.wait);
             }
@@ -353,7 +393,7 @@ fn compare([before, after]: [&[Job]; 2], from: Time, has_added: bool, runs: &[[O
         let difference = difference(&sums);
         match group {
             Group::All => result.all = difference,
-            Group::Size(size) => drop(result.by_size.insert(size, difference)),
+            Group::Own(key) => drop(result.by_group.insert(key, difference)),
             Group::User(user) => drop(result.by_user.insert(user, difference)),
         }
     }
@@ -376,10 +416,10 @@ fn compare([before, after]: [&[Job]; 2], from: Time, has_added: bool, runs: &[[O
 }
 
 /// A group of jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     All,
-    Size(SizeClass),
+    Own(GroupKey),
     User(Option<u32>),
 }
 

@@ -56,9 +56,9 @@ pub use error::{FieldError, ImportError};
 pub use format::{Conversion, Format};
 pub use formats::{batsim, columns, command, converted, import, slurm};
 pub use log::{ImportedLog, Report, RuleCount};
-pub use options::{ImportOptions, SubmitAt};
+pub use options::{ImportOptions, SubmitAt, find_time_zone};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use table::{
     ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, Proposal, SameJob, TableField,
-    TableFormat, Unit, find_preset, is_pattern, propose, table_files,
+    TableFormat, Unit, find_preset, is_pattern, open_log, propose, table_files,
 };

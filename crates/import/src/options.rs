@@ -3,18 +3,28 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use miserly_core::Procs;
+use miserly_core::{Procs, named_enum};
 
 use crate::table::ColumnMap;
 
-/// The time that counts as a job's submission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SubmitAt {
-    /// Submission by the user.
-    #[default]
-    Submit,
-    /// Eligibility: no dependency, begin time or hold delays the job.
-    Eligible,
+named_enum! {
+    /// The time that counts as a job's submission.
+    #[derive(Default)]
+    pub enum SubmitAt {
+        /// Submission by the user.
+        #[default]
+        Submit "submit",
+        /// Eligibility: no dependency, begin time or hold delays the job.
+        Eligible "eligible",
+    }
+}
+
+/// Returns the time zone of that name in the database of time zones.
+///
+/// # Errors
+/// There is none.
+pub fn find_time_zone(name: &str) -> Result<TimeZone, &'static str> {
+    TimeZone::get(name).map_err(|_| "unknown time zone; write it as Europe/Berlin or UTC")
 }
 
 /// Options of a conversion. A format that has no use for an option ignores it.

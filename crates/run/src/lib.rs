@@ -55,5 +55,5 @@ pub use opportunistic::{OpportunisticMode, OpportunisticOptions};
 pub use options::RunOptions;
 pub use probe::{Probe, Probes};
 pub use recorded::RECORDED;
-pub use setup::RunSetup;
+pub use setup::{FollowingJob, Preceding, RunSetup};
 pub use stopwatch::Stopwatch;

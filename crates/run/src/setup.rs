@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use miserly_core::{Machine, Procs, Span};
+use miserly_core::{JobNumber, Machine, Procs, Span};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_sim::{
@@ -23,6 +23,12 @@ use crate::options::RunOptions;
 use crate::recorded::RecordedSchedule;
 use crate::stopwatch::Stopwatch;
 use crate::system::{machines, policies, system};
+
+/// The number of the job after whose end another one is submitted, and the think time between.
+pub type Preceding = (JobNumber, Span);
+
+/// A job of a simulation, and the job that it follows; `None`: it is submitted as logged.
+pub type FollowingJob = (Job, Option<Preceding>);
 
 /// The setup of a run: a log, a machine and options.
 ///
@@ -338,6 +344,27 @@ impl RunSetup {
         }
     }
 
+    /// Returns all jobs of the simulation, each with the one after whose end it is submitted. Without feedback there is none.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or no job depends on another one.
+    pub fn jobs_after(&self) -> Result<Vec<FollowingJob>, SetupError> {
+        match self.options.feedback {
+            None => Ok(self.jobs()?.map(|job| Ok((job?, None))).collect::<Result<_, TraceError>>()?),
+            Some(feedback) => Ok(self.fed_jobs(feedback)?.0),
+        }
+    }
+
+    fn fed_jobs(&self, feedback: Feedback) -> Result<(Vec<FollowingJob>, LineCounts), SetupError> {
+        let mut source = self.logged_jobs(true)?;
+        let jobs: Vec<LoggedJob> = source.by_ref().collect::<Result<_, _>>()?;
+        let preceding = preceding(&jobs, feedback)
+            .map_err(|why| SetupError::NoFeedback { log: self.name().to_owned(), why })?;
+        let wanted = self.labels();
+        let jobs = jobs.into_iter().map(|job| simulated(job, &wanted)).zip(preceding).collect();
+        Ok((jobs, source.counts().clone()))
+    }
+
     fn play(
         &self,
         simulation: &mut Simulation,
@@ -373,33 +400,38 @@ impl RunSetup {
         simulation: &mut Simulation,
         observers: &mut [&mut dyn Observer],
     ) -> Result<LineCounts, SetupError> {
-        let mut source = self.logged_jobs(true)?;
-        let jobs: Vec<LoggedJob> = source.by_ref().collect::<Result<_, _>>()?;
-        let preceding = preceding(&jobs, feedback)
-            .map_err(|why| SetupError::NoFeedback { log: self.name().to_owned(), why })?;
-        let (mut first, mut later, wanted) = (Vec::new(), FeedbackJobs::default(), self.labels());
-        for (job, preceding) in jobs.into_iter().zip(preceding) {
+        let (jobs, counts) = self.fed_jobs(feedback)?;
+        let (mut first, mut later) = (Vec::new(), FeedbackJobs::default());
+        for (job, preceding) in jobs {
             match preceding {
-                None => first.push(simulated(job, &wanted)),
-                Some((number, think)) => later.add(number, think, simulated(job, &wanted)),
+                None => first.push(job),
+                Some((number, think)) => later.add(number, think, job),
             }
         }
         simulation.add_feedback(later);
         simulation.run(&mut first.into_iter().map(Ok::<_, TraceError>), observers)?;
-        Ok(source.counts().clone())
+        Ok(counts)
     }
 
     /// Adds the names in the header of the log to the numbers of users and queues, for tables.
     pub fn name_groups(&self, outcome: &mut RunDoc) {
-        for (kind, header) in [(Grouping::User, "User"), (Grouping::Queue, "Queue")] {
-            let names = self.survey.header.names(header);
+        for kind in [Grouping::User, Grouping::Queue] {
             for group in outcome.by.get_mut(kind.as_str()).into_iter().flatten() {
-                let name = names.iter().find(|(number, _)| group.group == number.to_string());
-                if let Some((_, name)) = name {
-                    group.group = format!("{} {name}", group.group);
-                }
+                group.group = self.named_group(kind, std::mem::take(&mut group.group));
             }
         }
+    }
+
+    /// Returns a group with its name in the header of the log, if it is a number of a user or queue that has one.
+    pub fn named_group(&self, by: Grouping, group: String) -> String {
+        let header = match by {
+            Grouping::User => "User",
+            Grouping::Queue => "Queue",
+            _ => return group,
+        };
+        let names = self.survey.header.names(header);
+        let name = names.iter().find(|(number, _)| group == number.to_string());
+        name.map(|(_, name)| format!("{group} {name}")).unwrap_or(group)
     }
 
     /// Returns the dates of the run.

@@ -55,7 +55,7 @@ fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
         Some(On::Slurm) => on_cluster(session, args, &folder, traces),
         None => Ok(()),
     })?;
-    let page = page(&folder)?;
+    let page = page(&folder, args.drawn.bars)?;
     let Some(format) = args.format.format() else { return shown(&folder, &page, args.json) };
     write_page(&folder, &page)?;
     print(&exported(&page.sections, format))
@@ -181,7 +181,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     for (part, experiment) in parts {
         let part_folder = folder.join(part);
         conduct(experiment, &folders, &part_folder, &command, |_| Ok(()))?;
-        let page = page(&part_folder)?;
+        let page = page(&part_folder, false)?;
         write_page(&part_folder, &page)?;
         pages.push(page);
     }
@@ -297,7 +297,7 @@ fn list(json: bool) -> anyhow::Result<()> {
 }
 
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
-    let page = page(&args.folder)?;
+    let page = page(&args.folder, args.drawn.bars)?;
     write_page(&args.folder, &page)?;
     note!("report: {}", args.folder.join("report.html").display());
     Ok(())

@@ -215,6 +215,7 @@ fn the_wait_of_a_job_now() {
     daemon.fails("wait-of --daemon 4 4x", 2, "no unit of time");
     daemon.fails("wait-of --daemon 4 4h --queue a,b", 2, "--queue: a job has one queue");
     daemon.fails("wait-of --daemon 4 4h -p easy", 2, "'--daemon <SIZE> <TIME>' cannot be used with");
+    daemon.fails("wait-of --daemon 4 4h --preset eagle", 2, "'--daemon <SIZE> <TIME>' cannot be used with");
     daemon.fails("wait-of log.swf 4 4h --memory 1GiB", 2, "--memory: needs --daemon");
     daemon.fails("wait-of --daemon 4", 2, "2 values required");
 }

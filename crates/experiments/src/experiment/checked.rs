@@ -11,6 +11,7 @@ use super::axes::{AXES, MAIN};
 use super::error::ExperimentError;
 use super::file::{ChartFile, ClaimFile, File, ReadingFile, Record, RunsFile, TableFile, TraceFile};
 use super::paths::{check_list, check_number, check_scalar};
+use super::read::ReadFile;
 use super::store::Store;
 use crate::chart_request::ChartKind;
 use crate::selector::Selector;
@@ -137,9 +138,11 @@ impl Experiment {
             if of.seeds.iter().collect::<BTreeSet<_>>().len() < of.seeds.len() {
                 return Err(self.wrong(trace, "seeds: a seed is given twice"));
             }
-            if of.file.is_none() && (of.prefer.is_some() || of.put_back.is_some() || !of.header.is_empty()) {
-                return Err(self.wrong(trace, "prefer, put-back and header are of a file; give file"));
+            let of_file = of.prefer.is_some() || of.put_back.is_some() || !of.header.is_empty();
+            if of.file.is_none() && (of_file || of.read != ReadFile::default()) {
+                return Err(self.wrong(trace, "prefer, put-back, header and read are of a file; give file"));
             }
+            of.read.check().map_err(|problem| self.wrong(trace, format!("read: {problem}")))?;
             of.options.run_options().map_err(|problem| self.wrong(trace, problem))?;
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::read::ReadFile;
 use super::seconds;
 use crate::chart_request::{AxisRequest, ChartKind, ChartRequest, LineRequest, Scale};
 use crate::selector::{Scalar, Selector};
@@ -51,13 +52,16 @@ pub struct File {
 pub struct TraceFile {
     /// The name that runs and tables use.
     pub name: String,
-    /// The file's name; it is looked for in the folder of logs, then beside the experiment file.
+    /// The file's name, a pattern or a folder; it is looked for in the folder of logs, then beside the experiment file.
     pub file: Option<String>,
     /// A file to take in its place if there is one, such as the log before it was cleaned.
     pub prefer: Option<String>,
     /// Texts that fields of the file's header contain, by the name of the field. Another log has others.
     #[serde(default)]
     pub header: BTreeMap<String, String>,
+    /// How the file is read, if it is not as the Standard Workload Format has it.
+    #[serde(default)]
+    pub read: ReadFile,
     /// Jobs that are put back into the file. The log is then a reconstruction.
     pub put_back: Option<PutBackFile>,
     /// A model of `workload generate`, in place of a file.
@@ -160,6 +164,8 @@ pub struct Options {
     pub scale_load: Option<f64>,
     /// Whether all jobs are submitted at time 0.
     pub offline: Option<bool>,
+    /// fields or sessions: jobs are submitted after the simulated end of an earlier one.
+    pub feedback: Option<String>,
     /// By how much submissions are moved at random. Each seed has moves of its own.
     #[serde(default, deserialize_with = "seconds::one")]
     pub shake: Option<i64>,

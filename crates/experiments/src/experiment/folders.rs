@@ -2,12 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the first file of that name in the folders. An absolute path is returned as it is, if it exists.
+use miserly_import::{is_pattern, table_files};
+
+/// Returns the first file of that name in the folders, or the first pattern that has files there. An absolute path is returned as it is, if it exists.
 pub(super) fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     if Path::new(file).is_absolute() {
-        return Path::new(file).exists().then(|| file.into());
+        return is_there(Path::new(file)).then(|| file.into());
     }
-    folders.iter().map(|folder| folder.join(file)).find(|path| path.exists())
+    folders.iter().map(|folder| folder.join(file)).find(|path| is_there(path))
+}
+
+/// Returns whether there is such a file or folder, or a file that matches the pattern.
+fn is_there(path: &Path) -> bool {
+    path.exists() || is_pattern(path) && table_files(path).is_ok()
 }
 
 /// Returns the text for a missing log: the folders that were searched, and the remedy.

@@ -16,9 +16,10 @@ pub(super) struct Determined<'a> {
     /// The version of the program, and the checksum of the sources that a run goes through.
     version: &'static str,
     sources: &'static str,
-    /// The log.
+    /// The log, and how it was read.
     name: &'a str,
     sha256: &'a str,
+    read: &'a str,
     policy: String,
     settings: &'a SettingsDoc,
     record: &'a Record,
@@ -26,13 +27,13 @@ pub(super) struct Determined<'a> {
 
 impl<'a> Determined<'a> {
     pub(super) fn new(
-        (name, sha256): (&'a str, &'a str),
+        (name, sha256, read): (&'a str, &'a str, &'a str),
         policy: String,
         settings: &'a SettingsDoc,
         record: &'a Record,
     ) -> Determined<'a> {
         let (version, sources) = (env!("CARGO_PKG_VERSION"), env!("MISERLY_SOURCES"));
-        Determined { format: FORMAT, version, sources, name, sha256, policy, settings, record }
+        Determined { format: FORMAT, version, sources, name, sha256, read, policy, settings, record }
     }
 
     /// Returns the key under which the result is stored: the first half of the SHA-256 of all this, in hexadecimal.

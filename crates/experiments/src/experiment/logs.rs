@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use miserly_import::{ImportOptions, Report, converted};
+use miserly_import::{ImportOptions, Report, converted, open_log};
 use miserly_run::Log;
 use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::o2k::NoSuchMonth;
@@ -13,10 +13,17 @@ use super::error::ExperimentError;
 use super::file::{PutBackFile, TraceFile};
 use super::folders::{find, looked_in};
 use super::machines::Machines;
+use super::read::ReadOptions;
 
-/// The logs of an experiment, in the order of its file: each found, or the reason for which it is missing. Then the reports on
-/// those that were converted from another format.
-pub struct Logs(pub Vec<Result<Log, String>>, pub Vec<Report>);
+/// The logs of an experiment, in the order of its file.
+pub struct Logs {
+    /// Each log that is found, or the reason for which it is missing.
+    pub found: Vec<Result<Log, String>>,
+    /// For each log a text that determines how it was read; empty if the experiment sets nothing.
+    pub(super) read: Vec<String>,
+    /// The reports on the logs that were converted from another format.
+    pub reports: Vec<Report>,
+}
 
 impl Logs {
     /// Finds the logs: in `folders`, in their order. A log that a model makes is as wide as its machine.
@@ -28,11 +35,10 @@ impl Logs {
         folders: &[PathBuf],
         machines: &Machines,
     ) -> Result<Logs, ExperimentError> {
-        let (mut logs, mut reports) = (Vec::new(), Vec::new());
+        let mut logs = Logs { found: Vec::new(), read: Vec::new(), reports: Vec::new() };
         for trace in &experiment.file.traces {
-            let log = trace
-                .get_ref()
-                .open(folders, machines, &mut reports)
+            let log = logs
+                .open_one(trace.get_ref(), folders, machines)
                 .map_err(|problem| experiment.wrong(trace, problem))?;
             if let (Err(problem), false) = (&log, trace.get_ref().optional) {
                 let (file, name) = (experiment.name.clone(), trace.get_ref().name.clone());
@@ -42,9 +48,21 @@ impl Logs {
                     problem: format!("{problem}; {}", looked_in(folders)),
                 });
             }
-            logs.push(log);
+            logs.found.push(log);
         }
-        Ok(Logs(logs, reports))
+        Ok(logs)
+    }
+
+    fn open_one(
+        &mut self,
+        trace: &TraceFile,
+        folders: &[PathBuf],
+        machines: &Machines,
+    ) -> Result<Result<Log, String>, String> {
+        let ReadOptions { import, key } =
+            trace.read.options(folders).map_err(|error| format!("read: {error}"))?;
+        self.read.push(key);
+        trace.open(folders, machines, import, &mut self.reports)
     }
 }
 
@@ -60,15 +78,6 @@ impl Experiment {
     }
 }
 
-/// Returns the log of a file, converted if it has another format than the Standard Workload Format. Jobs keep their numbers.
-fn opened(path: &Path, reports: &mut Vec<Report>) -> Result<Trace, String> {
-    let trace = Trace::open(path).map_err(|error| error.to_string())?;
-    let options = ImportOptions { keep_ids: true, ..ImportOptions::default() };
-    let (trace, report) = converted(trace, &options).map_err(|error| error.to_string())?;
-    reports.extend(report);
-    Ok(trace)
-}
-
 impl TraceFile {
     /// Finds the log: makes it, or looks for its file in `folders`, in their order.
     ///
@@ -77,12 +86,15 @@ impl TraceFile {
         &self,
         folders: &[PathBuf],
         machines: &Machines,
+        import: ImportOptions,
         reports: &mut Vec<Report>,
     ) -> Result<Result<Log, String>, String> {
+        let procs = self.options.processors(machines);
+        let import = ImportOptions { procs, lenient: self.options.lenient.unwrap_or_default(), ..import };
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match self.found(folders) {
-                Some(path) => self.read(opened(&path, reports)?)?,
+                Some(path) => self.put_back(self.opened(&path, &import, reports)?)?,
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
@@ -96,8 +108,22 @@ impl TraceFile {
         [&self.prefer, &self.file].into_iter().flatten().find_map(|file| find(file, folders))
     }
 
+    /// Returns the log of a file, converted if it has another format than the Standard Workload Format.
+    fn opened(
+        &self,
+        path: &Path,
+        options: &ImportOptions,
+        reports: &mut Vec<Report>,
+    ) -> Result<Trace, String> {
+        let trace = open_log(path).map_err(|error| error.to_string())?;
+        let trace = trace.filling_missing_fields(self.read.missing_fields);
+        let (trace, report) = converted(trace, options).map_err(|error| error.to_string())?;
+        reports.extend(report);
+        Ok(trace)
+    }
+
     /// Returns the log of a file, with the jobs that are put back.
-    fn read(&self, trace: Trace) -> Result<Trace, String> {
+    fn put_back(&self, trace: Trace) -> Result<Trace, String> {
         let Some(PutBackFile { user, jobs: [first, last] }) = self.put_back else { return Ok(trace) };
         let removed = Removed { user, jobs: first..=last };
         put_back(&trace, &removed, self.seed.unwrap_or(1)).map_err(|error| error.to_string())
@@ -153,7 +179,7 @@ mod tests {
 
     fn open(text: &str) -> Result<Log, String> {
         let file: TraceFile = toml::from_str(text).unwrap();
-        file.open(&[], &Machines::default(), &mut vec![]).and_then(|found| found)
+        file.open(&[], &Machines::default(), ImportOptions::default(), &mut vec![]).and_then(|found| found)
     }
 
     #[test]
@@ -175,8 +201,13 @@ mod tests {
             std::fs::write(folder.path().join("log.swf"), format!("{header}\n{job}\n")).unwrap();
             let text = "name = 'KTH'\nfile = 'log.swf'\nheader = { Computer = 'SP2' }";
             let file: TraceFile = toml::from_str(text).unwrap();
-            file.open(&[folder.path().to_owned()], &Machines::default(), &mut vec![])
-                .map(|found| found.is_ok())
+            file.open(
+                &[folder.path().to_owned()],
+                &Machines::default(),
+                ImportOptions::default(),
+                &mut vec![],
+            )
+            .map(|found| found.is_ok())
         };
         assert_eq!(open("; Computer: IBM SP2"), Ok(true));
         // A log without the field may be the right one.
@@ -188,6 +219,32 @@ mod tests {
             ),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_table_is_read_as_the_experiment_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("jobs.csv", "number,came,seconds,nodes\n7,2026-01-10 10:00:00,60,2\n");
+        let columns = "[columns]\njob = 'number'\nsubmit = 'came'\nruntime = 'seconds'\nnodes = 'nodes'\n";
+        write("my.toml", columns);
+        let open = |read: &str| {
+            let text = format!("name = 'table'\nfile = '*.csv'\nread = {{ {read} }}");
+            let file: TraceFile = toml::from_str(&text).unwrap();
+            let folders = [folder.path().to_owned()];
+            let ReadOptions { import, key } = file.read.options(&folders)?;
+            Ok::<_, String>((file.open(&folders, &Machines::default(), import, &mut vec![])??, key))
+        };
+        let read = "columns = 'my.toml', time-zone = 'Europe/Berlin', cpus-per-node = 36";
+        let (log, key) = open(read).unwrap();
+        // 10:00 in Berlin is 9:00 UTC.
+        assert_eq!(log.survey.header.unix_start(), Some(1_768_035_600));
+        let text = std::io::read_to_string(log.trace.unpacked().unwrap()).unwrap();
+        assert!(text.ends_with("\n7 0 -1 60 72 -1 -1 72 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 2\n"), "{text}");
+        assert_eq!(open(read).unwrap().1, key);
+        write("my.toml", &format!("{columns}# another text\n"));
+        assert_ne!(open(read).unwrap().1, key, "the text of the columns is part of the key");
+        assert_ne!(open(&read.replace("36", "18")).unwrap().1, open(read).unwrap().1);
     }
 
     #[test]

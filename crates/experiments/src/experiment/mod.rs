@@ -14,6 +14,8 @@ mod paths;
 
 mod seconds;
 
+mod read;
+
 mod reading;
 
 mod plan;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use miserly_sim::{BatchRule, Grouping, GroupingError};
-use miserly_workload::{ArrivalScaling, JobOptions, MOST_SHAKE, Overrun, ProcsField};
+use miserly_workload::{ArrivalScaling, Feedback, JobOptions, MOST_SHAKE, Overrun, ProcsField};
 
 use super::file::{Options, Record};
 use super::machines::Machines;
@@ -29,7 +29,7 @@ impl Options {
         }
         first_given! {
             procs machine span sharing overrun event_order procs_field drop lenient from to users queues
-            scale_load offline shake warmup batches
+            scale_load offline feedback shake warmup batches
         }
     }
 
@@ -51,6 +51,12 @@ impl Options {
             return Err("give procs or machine, not both".into());
         }
         self.placement()?;
+        if self.feedback.is_some() && self.batches.is_some() {
+            return Err(
+                "give feedback or batches, not both: with feedback the log has no end in the run".into()
+            );
+        }
+        let feedback = self.feedback.as_deref().map(|word| value_of(&Feedback::ALL, "feedback", word));
         let jobs = JobOptions {
             overrun: word(self.overrun.as_deref(), "overrun", &Overrun::ALL)?,
             procs_field: word(self.procs_field.as_deref(), "procs-field", &ProcsField::ALL)?,
@@ -67,6 +73,7 @@ impl Options {
         Ok(RunOptions {
             procs: self.procs.map(u64::from).map(Procs::new),
             jobs,
+            feedback: feedback.transpose()?,
             event_order: word(self.event_order.as_deref(), "event-order", &EventOrder::ALL)?,
             warmup: self.warmup.unwrap_or_default(),
             batches: self.batches()?,

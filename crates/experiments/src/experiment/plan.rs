@@ -205,7 +205,7 @@ impl RunRequest<'_> {
             record,
             key: String::new(),
         };
-        let Ok(log) = &logs.0[self.at] else { return Ok(run) };
+        let Ok(log) = &logs.found[self.at] else { return Ok(run) };
         let options = self
             .options(&trace.options, machines)
             .map_err(|problem| experiment.wrong(self.entry, problem))?;
@@ -214,9 +214,13 @@ impl RunRequest<'_> {
             error: Box::new(error),
         })?;
         let settings = setup.settings();
-        run.key =
-            Determined::new((setup.name(), &log.sha256), self.policy.to_string(), &settings, &run.record)
-                .key();
+        run.key = Determined::new(
+            (setup.name(), &log.sha256, &logs.read[self.at]),
+            self.policy.to_string(),
+            &settings,
+            &run.record,
+        )
+        .key();
         run.setup = Some(setup);
         Ok(run)
     }

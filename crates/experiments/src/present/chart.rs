@@ -198,7 +198,7 @@ fn line(chart: &ChartRequest, line: &LineRequest, results: &Results) -> Result<O
 }
 
 /// Returns the least possible value of a figure. An interval does not reach below it.
-fn least(figure: &str) -> f64 {
+pub(super) fn least(figure: &str) -> f64 {
     let is_slowdown = figure.contains("slowdown") && !figure.contains("width_slowdown");
     if is_slowdown { 1.0 } else { f64::NEG_INFINITY }
 }

@@ -23,26 +23,26 @@ use toml::Spanned;
 use crate::experiment::{Experiment, ExperimentError};
 use crate::results::Results;
 
-/// The page of an experiment.
+/// The page of an experiment. With `bars`, each table of figures is also drawn as bars.
 ///
 /// # Errors
 /// If a table, chart or claim asks for runs or figures that there are not; the message names its line.
-pub fn page(experiment: &Experiment, results: &Results) -> Result<Page, ExperimentError> {
+pub fn page(experiment: &Experiment, results: &Results, bars: bool) -> Result<Page, ExperimentError> {
     let about = experiment.file.about.trim();
     Ok(Page {
         title: experiment.file.title.clone(),
         lead: (!about.is_empty()).then(|| about.to_owned()),
-        sections: sections(experiment, results)?,
+        sections: sections(experiment, results, bars)?,
         provenance: provenance(results),
     })
 }
 
 /// The parts of the page by where they stand in the file.
-fn sections(experiment: &Experiment, results: &Results) -> Result<Vec<Section>, ExperimentError> {
+fn sections(experiment: &Experiment, results: &Results, bars: bool) -> Result<Vec<Section>, ExperimentError> {
     let file = &experiment.file;
     let mut placed: Vec<(usize, Section)> = Vec::new();
     for entry in &file.tables {
-        let blocks = of_entry(experiment, entry, |table| table::blocks(experiment, table, results))?;
+        let blocks = of_entry(experiment, entry, |table| table::blocks(experiment, table, results, bars))?;
         placed.push((entry.span().start, Section { heading: entry.get_ref().title.clone(), blocks }));
     }
     for entry in &file.charts {

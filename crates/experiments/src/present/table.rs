@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use miserly_report::chart::{Axis, BarSeries, Body, Chart, GroupBar};
 use miserly_report::page::{Block, Emphasis, Section, TableCell, TableData};
 use miserly_report::{decimals, with_half_width};
 use serde_json::Value;
 
 use crate::experiment::file::{Line, TableFile};
 use crate::experiment::{Experiment, READING, Reading};
+use crate::present::chart::{id, least};
 use crate::present::lines::{Lookup, OF_LOG, part};
 use crate::results::{Figure, Results};
 use crate::selector::Selector;
@@ -15,11 +17,13 @@ use crate::selector::Selector;
 /// How far from the paper a cell may be to count as reproduced.
 const NEAR: f64 = 0.05;
 
-/// Returns the table, its note, its distance from the paper, and that under each other reading.
+/// Returns the table, its note, its distance from the paper, and that under each other reading. With `bars`, a chart of the
+/// figures follows.
 pub(super) fn blocks(
     experiment: &Experiment,
     table: &TableFile,
     results: &Results,
+    bars: bool,
 ) -> Result<Vec<Block>, String> {
     let main = Cells::new(table, &Reading::default(), results)?;
     let line = |(row, entries): (&Line, &Vec<Cell>)| {
@@ -41,7 +45,8 @@ pub(super) fn blocks(
             texts.push(cells.against(&main, table, &reading.name()));
         }
     }
-    Ok([Block::Table(data)].into_iter().chain(texts.into_iter().map(Block::Text)).collect())
+    let chart = main.chart(table).filter(|_| bars).map(Block::Chart);
+    Ok([Block::Table(data)].into_iter().chain(texts.into_iter().map(Block::Text)).chain(chart).collect())
 }
 
 /// The cells of a table under a reading, row by row.
@@ -52,6 +57,8 @@ struct Cell {
     label: String,
     ours: Entry,
     paper: Option<f64>,
+    /// The path of its figure.
+    path: String,
     /// Its origin: the keys of its runs, or the log and the path.
     keys: Vec<String>,
 }
@@ -61,7 +68,9 @@ impl Cells {
         let cell = |row_at: usize, row: &Line, column_at: usize, column: &Line| {
             let (ours, keys) = entry(table, (row, column), reading, results)?;
             let paper = table.paper.get(row_at).and_then(|line| line.get(column_at)).copied();
-            Ok(Cell { label: format!("{}, {}", row.label, column.label), ours, paper, keys })
+            let (label, path) =
+                (format!("{}, {}", row.label, column.label), path(table, row, column).to_owned());
+            Ok(Cell { label, ours, paper, path, keys })
         };
         let line = |(row_at, row): (usize, &Line)| {
             let columns = table.columns.iter().enumerate();
@@ -76,6 +85,33 @@ impl Cells {
 
     fn keys(&self) -> Vec<Vec<String>> {
         self.all().map(|cell| cell.keys.clone()).collect()
+    }
+
+    /// Returns the figures as bars: a group for each row, and in it a bar for each column, with its interval. `None` if there
+    /// is no figure.
+    fn chart(&self, table: &TableFile) -> Option<Chart> {
+        let bar = |cell: &Cell| {
+            let Entry::Figure(Figure { mean, half_width }) = cell.ours else { return None };
+            let interval = half_width.map(|width| [(mean - width).max(least(&cell.path)), mean + width]);
+            Some(GroupBar {
+                value: mean / table.unit,
+                interval: interval.map(|ends| ends.map(|end| end / table.unit)),
+            })
+        };
+        self.all().find_map(bar)?;
+        let series = |(at, column): (usize, &Line)| BarSeries {
+            name: column.label.clone(),
+            bars: self.0.iter().map(|row| bar(&row[at])).collect(),
+        };
+        let rows = table.rows.iter().map(|row| row.label.clone()).collect();
+        Some(Chart {
+            id: id(&format!("{} bars", table.title)),
+            title: table.title.clone(),
+            caption: None,
+            x: Axis::category("", rows),
+            y: Axis::linear(&table.title),
+            body: Body::Groups { series: table.columns.iter().enumerate().map(series).collect() },
+        })
     }
 
     /// Returns whether no figure of `main` is missing here, as without the log of the reading.
@@ -197,15 +233,20 @@ fn entry(
 ) -> Result<(Entry, Vec<String>), String> {
     let select = table.common.and(&column.select).and(&row.select);
     let of_cell = |problem: String| format!("row {:?}, column {:?}: {problem}", row.label, column.label);
-    let path = row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value);
+    let path = path(table, row, column);
     if path.starts_with(OF_LOG) {
         let select = reading.of_log(&select);
         let entry = of_log(&select, path, results).map_err(of_cell)?;
-        return Ok((entry, select.values().map(str::to_owned).chain([path.clone()]).collect()));
+        return Ok((entry, select.values().map(str::to_owned).chain([path.to_owned()]).collect()));
     }
     let found = results.find(&reading.of_runs(&select)).map_err(of_cell)?;
     let figure = Lookup::new(&found, path).map_err(of_cell)?.figure();
     Ok((figure.map_or(Entry::Nothing, Entry::Figure), found.keys()))
+}
+
+/// Returns the path of the figure of a cell.
+fn path<'a>(table: &'a TableFile, row: &'a Line, column: &'a Line) -> &'a str {
+    row.value.as_ref().or(column.value.as_ref()).unwrap_or(&table.value)
 }
 
 /// Returns the content for a path into the description of a log.

@@ -10,6 +10,7 @@ use miserly_core::{Resources, Span, Time, draw};
 use miserly_forecast::{ForecastError, Forecasts, Variant, added_job, forecast_log, what_if};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup};
+use miserly_sim::Grouping;
 use miserly_workload::Trace;
 use proptest::prelude::*;
 
@@ -158,7 +159,7 @@ proptest! {
     fn no_change_makes_no_difference(rows in rows(1..60), policy in 0..3usize) {
         let (setup, policy) = (setup(&lines(&rows, 100, 1)), policy_of(policy));
         let same = Variant { setup: &setup, policy: &policy, added: None };
-        let result = what_if(same, same, 3, &|_| {}).unwrap();
+        let result = what_if(same, same, grouping(), 3, &|_| {}).unwrap();
         prop_assert_eq!(result.all.jobs, rows.len() as u64);
         prop_assert_eq!(result.all.longer + result.all.shorter, 0);
         prop_assert!(result.jobs.iter().all(|job| job.range == Some([Span::ZERO; 2])));
@@ -172,14 +173,23 @@ proptest! {
         setup = setup.with_options(options).unwrap();
         let [before, after] = [policy_of(policies.0), policy_of(policies.1)];
         let variant = |policy| Variant { setup: &setup, policy, added: None };
-        let result = what_if(variant(&before), variant(&after), copies, &|_| {}).unwrap();
-        let groups = result.by_size.values().chain(result.by_user.values()).chain([&result.all]);
+        let result = what_if(variant(&before), variant(&after), grouping(), copies, &|_| {}).unwrap();
+        let groups = result.by_group.values().chain(result.by_user.values()).chain([&result.all]);
         for spread in groups.map(|group| &group.difference).chain([&result.slowdown_difference]) {
             prop_assert!(spread.range().is_none_or(|[low, high]| low <= spread.value && spread.value <= high), "{spread:?}");
         }
         for job in &result.jobs {
             let (difference, [low, high]) = (job.difference().unwrap(), job.range.unwrap());
             prop_assert!(low <= difference && difference <= high, "{job:?}");
+        }
+        // The groups are those of the run without the change.
+        let setup = setup.grouped(&[grouping()]);
+        let of_run = setup.outcome(&before, false, &mut []).unwrap().by.remove(&grouping().to_string()).unwrap();
+        let of_run = of_run.iter().filter(|group| group.jobs > 0);
+        let found = result.by_group.iter().map(|(key, group)| (key.to_string(), group.jobs));
+        prop_assert_eq!(found.collect::<Vec<_>>(), of_run.clone().map(|group| (group.group.clone(), group.jobs)).collect::<Vec<_>>());
+        for (group, found) in of_run.zip(result.by_group.values()) {
+            prop_assert!((found.before - group.metrics.wait.mean.unwrap()).abs() < 1e-6);
         }
         let wait = |policy| setup.outcome(policy, false, &mut []).unwrap().metrics.wait.mean;
         if let (Some(one), Some(other)) = (wait(&before), wait(&after)) {
@@ -196,7 +206,7 @@ proptest! {
         let job = added_job(at, Resources::cpus(u64::from(PROCS) / 2), limit, limit);
         let before = Variant { setup: &setup, policy: &policy, added: None };
         let after = Variant { added: Some(&job), ..before };
-        let result = what_if(before, after, 0, &|_| {}).unwrap();
+        let result = what_if(before, after, grouping(), 0, &|_| {}).unwrap();
         prop_assert_eq!(result.all.jobs, rows.len() as u64);
         prop_assert!(result.added.is_some_and(|added| added.wait.is_some()));
         for job in result.jobs {
@@ -205,6 +215,10 @@ proptest! {
             }
         }
     }
+}
+
+fn grouping() -> Grouping {
+    "runtime:5m+procs:1,4".parse().expect("a grouping")
 }
 
 fn policy_of(number: usize) -> PolicySpec {
@@ -221,7 +235,9 @@ fn a_question_has_one_answer() {
     let answer = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         let variant = |policy| Variant { setup: &setup, policy, added: None };
-        pool.install(|| what_if(variant(&easy), variant(&conservative), 5, &|_| {}).expect("an answer"))
+        pool.install(|| {
+            what_if(variant(&easy), variant(&conservative), grouping(), 5, &|_| {}).expect("an answer")
+        })
     };
     let one = answer(1);
     assert!(one.all.longer + one.all.shorter > 0, "{:?}", one.all);

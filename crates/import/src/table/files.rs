@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use miserly_workload::Trace;
+
+use crate::error::ImportError;
+
 /// The ends of names of tables, before that of a compression.
 const ENDS: [&str; 10] = ["csv", "tsv", "psv", "txt", "dat", "json", "jsonl", "ndjson", "parquet", "pq"];
 
@@ -34,6 +38,17 @@ pub enum FilesError {
 /// Returns whether a name is a pattern, and not that of a file.
 pub fn is_pattern(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.contains(['*', '?', '['])) && !path.exists()
+}
+
+/// Opens the file with that name, the files that match a pattern, or those of a folder.
+///
+/// # Errors
+/// A file or folder cannot be read, or nothing matches.
+pub fn open_log(path: &Path) -> Result<Trace, ImportError> {
+    if path.is_dir() || is_pattern(path) {
+        return Ok(Trace::of_files(path.display().to_string(), table_files(path)?));
+    }
+    Ok(Trace::open(path)?)
 }
 
 /// Returns the files of a folder, or those that match a pattern with `*`, `?` and `[abc]`, sorted by name.

@@ -21,7 +21,7 @@ use miserly_workload::Trace;
 use miserly_workload::swf::{Extra, Record};
 
 pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
-pub use files::{FilesError, is_pattern, table_files};
+pub use files::{FilesError, is_pattern, open_log, table_files};
 pub(crate) use gang::{join_parts, keep_last};
 pub use guess::{Proposal, propose};
 pub(crate) use guess::{is_preset_header, is_table_header};

@@ -86,6 +86,7 @@ const SHAPES: &str = "\
 .chart .band{stroke:none;fill-opacity:.16}\
 .chart .bars rect,.chart .cell rect,.chart .marks{stroke:none}\
 .chart .ring{fill:none;stroke-width:2}\
+.chart .whisker{fill:none;stroke-width:1.5}\
 .chart .job{stroke-width:.75}.chart .thin{stroke:none}\
 .chart .guest{fill-opacity:.25;stroke-dasharray:3 2}\
 .chart .numbers,.chart .guests{pointer-events:none}\
@@ -160,7 +161,7 @@ pub(crate) fn page() -> String {
 fn rules(theme: &Theme, scope: &str) -> String {
     let Theme { paper, ink, muted, grid, series, .. } = theme;
     let mut css = format!(
-        "{scope}.chart .paper{{fill:{paper}}}{scope}.chart text{{fill:{ink}}}{scope}.chart .axis,{scope}.chart .ring{{stroke:{ink}}}\
+        "{scope}.chart .paper{{fill:{paper}}}{scope}.chart text{{fill:{ink}}}{scope}.chart .axis,{scope}.chart .ring,{scope}.chart .whisker{{stroke:{ink}}}\
          {scope}.chart .ticks line{{stroke:{muted}}}{scope}.chart .grid line{{stroke:{grid}}}\
          {scope}.chart .note,{scope}.chart .nothing{{fill:{muted}}}"
     );

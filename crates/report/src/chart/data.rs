@@ -90,6 +90,12 @@ pub enum Body {
         /// Bars from left to right.
         bins: Vec<Bar>,
     },
+    /// Bars side by side in groups: a group for each category of x, a bar in it for each series. At most [`Body::SERIES`]
+    /// are drawn.
+    Groups {
+        /// Series in the order of the legend.
+        series: Vec<BarSeries>,
+    },
     /// A value per row (a category of y, from the top) and column (a category of x).
     Heat {
         /// A row of cells for each category of y; `None` for a cell without a value.
@@ -181,6 +187,24 @@ pub struct Bar {
     pub to: f64,
     /// Height on y.
     pub value: f64,
+}
+
+/// The bars of one series, one in each group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BarSeries {
+    /// Name in the legend.
+    pub name: String,
+    /// A bar for each category of x; `None` where there is no value.
+    pub bars: Vec<Option<GroupBar>>,
+}
+
+/// A bar in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GroupBar {
+    /// Height on y.
+    pub value: f64,
+    /// Lower and upper end of an interval of the value, such as a confidence interval.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// The mapping from the values of a heat map to colours.

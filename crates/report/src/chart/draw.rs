@@ -9,7 +9,7 @@ use super::gantt::{GanttData, GanttView};
 use super::ink::{LETTERS, Px, allowed};
 use super::matrix::MatrixView;
 use super::readout::Readout;
-use super::{bars, gantt, heat, lines, matrix, panels};
+use super::{bars, gantt, groups, heat, lines, matrix, panels};
 
 /// The drawing of one kind of chart.
 #[derive(Default)]
@@ -93,6 +93,7 @@ fn body(chart: &Chart) -> Drawing {
         Body::Lines { series } => lines::draw(chart, series),
         Body::Panels { series } => panels::draw(chart, series),
         Body::Bars { bins } => bars::draw(chart, bins),
+        Body::Groups { series } => groups::draw(chart, series),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
         Body::Gantt { procs, hosts, slots, from, to, jobs, keys, queue } => {
             let view = GanttView { procs: *procs, hosts, slots: *slots, from: *from, to: *to };

@@ -50,12 +50,12 @@ fn notes(chart: &Chart, series: &[DataSeries], drawing: &[DataSeries]) -> Vec<St
     let lost = if placed.is_empty() { 0 } else { lost.len() as u64 };
     let lost = (lost > 0)
         .then(|| format!("{} points not drawn (not above zero, or not a number)", crate::count(lost)));
-    undrawn(series, drawing).into_iter().chain(lost).collect()
+    undrawn(series.len()).into_iter().chain(lost).collect()
 }
 
-/// Returns the note on omitted series.
-pub(super) fn undrawn(series: &[DataSeries], drawing: &[DataSeries]) -> Option<String> {
-    let more = series.len() - drawing.len();
+/// Returns the note on omitted series, of so many.
+pub(super) fn undrawn(series: usize) -> Option<String> {
+    let more = series.saturating_sub(Body::SERIES);
     (more > 0)
         .then(|| format!("{more} more series are not drawn: at most {} are distinguishable", Body::SERIES))
 }

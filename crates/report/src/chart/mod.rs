@@ -27,6 +27,8 @@ mod clock;
 
 mod bars;
 
+mod groups;
+
 mod heat;
 
 mod gantt;
@@ -47,8 +49,8 @@ mod ink;
 
 pub use clock::LocalClock;
 pub use data::{
-    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, QueueStep,
-    Ramp, Style,
+    Axis, AxisScale, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, MatrixJob,
+    MatrixPlace, QueueStep, Ramp, Style,
 };
 pub use draw::svg;
 

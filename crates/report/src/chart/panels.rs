@@ -42,7 +42,7 @@ pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
         plot: Plot::spanning(first, last),
         series: drawing.iter().zip(&panels).map(|(series, spots)| readout(chart, series, spots)).collect(),
     };
-    let notes = undrawn(series, drawing).into_iter().collect();
+    let notes = undrawn(series.len()).into_iter().collect();
     Drawing { marks, foot: last.foot(), notes, readout: Some(readout), ..Drawing::default() }
 }
 

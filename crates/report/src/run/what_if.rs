@@ -39,8 +39,10 @@ pub struct WhatIfDoc {
     pub all: WhatIfGroupDoc,
     /// Mean bounded slowdown of these jobs, with a bound of 10 s.
     pub bounded_slowdown: WhatIfSlowdownDoc,
-    /// The same jobs by processors.
-    pub by_size: Vec<WhatIfGroupDoc>,
+    /// The grouping of these jobs, as in `--by`.
+    pub groups: String,
+    /// The same jobs by group. Groups without jobs are left out.
+    pub by_group: Vec<WhatIfGroupDoc>,
     /// The same jobs by user, the largest total difference first.
     pub by_user: Vec<WhatIfGroupDoc>,
 }
@@ -76,7 +78,7 @@ pub struct WhatIfJobDoc {
 /// The waits of a group of jobs in both runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIfGroupDoc {
-    /// The group: a range of processors, a user, or `all`.
+    /// The group: of the grouping, a user, or `all`.
     pub group: String,
     /// Jobs.
     pub jobs: u64,
@@ -205,16 +207,16 @@ fn sum(document: &WhatIfDoc, style: TableStyle) -> String {
     text
 }
 
-/// Returns the mean waits by processors, and the bounded slowdown.
+/// Returns the mean waits by group, and the bounded slowdown.
 fn waits(document: &WhatIfDoc, style: TableStyle) -> TextTable {
-    let groups = document.by_size.iter().chain([&document.all]);
+    let groups = document.by_group.iter().chain([&document.all]);
     let mut rows: Vec<Vec<String>> = groups.map(|group| row(group, style)).collect();
     let WhatIfSlowdownDoc { before, after, difference, range, .. } = document.bounded_slowdown;
     let number = |value| style.figure(Quantity::Number, Some(value));
     let range = range.map_or_else(String::new, |[low, high]| format!("{} to {}", number(low), number(high)));
     let cells = ["bounded slowdown".to_owned(), count(document.all.jobs), number(before), number(after)];
     rows.push(cells.into_iter().chain([number(difference), range]).collect());
-    without_ranges(document, TextTable { header: header("processors", style), rows })
+    without_ranges(document, TextTable { header: header("group", style), rows })
 }
 
 /// Returns the mean waits of the users with the largest total differences, if the log has several users.

@@ -1,6 +1,8 @@
 //! A chart's drawing as a reader has it: an outline of its elements, and positions by the labels of its axes.
 
-use miserly_report::chart::{Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, svg};
+use miserly_report::chart::{
+    Axis, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, svg,
+};
 use roxmltree::{Document, Node};
 
 use crate::svg::path;
@@ -177,4 +179,50 @@ fn bars_reach_from_the_axis_to_their_values() {
         up.check(y, log10(bin.value));
         up.check(y + height, log10(10.0));
     }
+}
+
+#[test]
+fn grouped_bars_stand_side_by_side_with_their_intervals() {
+    let bar = |value, interval| Some(GroupBar { value, interval });
+    let series = |name: &str, bars| BarSeries { name: name.into(), bars };
+    let easy = series("easy", vec![bar(4.0, Some([3.0, 5.0])), bar(8.0, None)]);
+    let fcfs = series("fcfs", vec![bar(6.0, Some([5.5, 6.5])), None]);
+    let x = Axis::category("log", vec!["one".into(), "two".into()]);
+    let svg = chart(x, Axis::linear("hours"), Body::Groups { series: vec![easy, fcfs] });
+    let document = Document::parse(&svg).unwrap();
+    let up = Scale::read(&document, "y", itself);
+    let of_class = |class: &str| {
+        let nodes = document.descendants().filter(|node| classes(*node).contains(&class));
+        nodes.collect::<Vec<Node>>()
+    };
+    // The key of each series in the legend is before its bars.
+    let rects = |class: &str| {
+        let all = of_class(class).into_iter().flat_map(|group| group.children().filter(Node::is_element));
+        all.filter(|rect| rect.first_element_child().is_some()).collect::<Vec<Node>>()
+    };
+    let (easy, fcfs) = (rects("s0"), rects("s1"));
+    assert_eq!((easy.len(), fcfs.len()), (2, 1));
+    for (rect, value) in [(easy[0], 4.0), (easy[1], 8.0), (fcfs[0], 6.0)] {
+        up.check(number(rect, "y"), value);
+        up.check(number(rect, "y") + number(rect, "height"), 0.0);
+    }
+    let end = |rect: Node| number(rect, "x") + number(rect, "width");
+    assert!((end(easy[0]) - number(fcfs[0], "x")).abs() < 0.1, "side by side");
+    assert!(end(fcfs[0]) < number(easy[1], "x"), "a gap between groups");
+    let whiskers = of_class("whisker");
+    assert_eq!(whiskers.len(), 2);
+    for (whisker, [low, high], rect) in
+        [(whiskers[0], [3.0, 5.0], easy[0]), (whiskers[1], [5.5, 6.5], fcfs[0])]
+    {
+        let places = path(whisker.attribute("d").expect("a path"));
+        up.check(places[0].1, low);
+        up.check(places[1].1, high);
+        assert!((places[0].0 - f64::midpoint(number(rect, "x"), end(rect))).abs() < 0.1, "in the middle");
+    }
+    let titles: Vec<&str> = document
+        .descendants()
+        .filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "title")))
+        .filter_map(|node| node.text())
+        .collect();
+    assert!(titles.contains(&"one, easy: 4.000 (3.000 to 5.000)"), "{titles:?}");
 }

@@ -1,7 +1,8 @@
 //! Contents of pages and escaping.
 
 use miserly_report::chart::{
-    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp,
+    Axis, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, MatrixJob, MatrixPlace,
+    Ramp,
 };
 use miserly_report::page::{
     Block, Claim, ClaimVerdict, Page, ReadClaim, Section, TableCell, TableData, html,
@@ -131,6 +132,16 @@ pub(crate) fn hostile() -> Page {
     let bodies = [
         (axis(), axis(), Body::Lines { series: (0..3).map(line).collect() }),
         (names(), axis(), Body::Bars { bins: vec![Bar { from: -0.4, to: 0.4, value: 3.0 }] }),
+        (
+            names(),
+            axis(),
+            Body::Groups {
+                series: vec![BarSeries {
+                    name: evil(),
+                    bars: vec![Some(GroupBar { value: 3.0, interval: Some([2.0, 4.0]) }), None],
+                }],
+            },
+        ),
         (names(), names(), Body::Heat { cells: vec![vec![Some(1.0), None]], ramp: Ramp::Log, decimals: 1 }),
         (
             axis(),

@@ -1,8 +1,8 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
 use miserly_report::chart::{
-    Axis, AxisScale, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, LocalClock, MatrixJob, MatrixPlace,
-    QueueStep, Ramp,
+    Axis, AxisScale, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, LocalClock,
+    MatrixJob, MatrixPlace, QueueStep, Ramp,
 };
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_test_support::Draws;
@@ -79,6 +79,7 @@ pub(crate) fn charts() -> Vec<Chart> {
         scatter(),
         queue(),
         histogram(),
+        grouped(),
         heat(),
         change(),
         gantt(),
@@ -171,6 +172,20 @@ fn histogram() -> Chart {
         Axis::log("jobs"),
         Body::Bars { bins },
     )
+}
+
+fn grouped() -> Chart {
+    let bar =
+        |(value, width): (f64, f64)| Some(GroupBar { value, interval: Some([value - width, value + width]) });
+    let series =
+        |name: &str, bars: [(f64, f64); 3]| BarSeries { name: name.into(), bars: bars.map(bar).to_vec() };
+    let series = vec![
+        series("EASY", [(4.9, 0.2), (2.1, 0.3), (11.4, 1.6)]),
+        series("SJBF", [(3.9, 0.15), (1.7, 0.2), (9.8, 1.9)]),
+        series("conservative", [(4.3, 0.3), (2.4, 0.2), (8.1, 1.1)]),
+    ];
+    let x = Axis::category("", ["KTH", "CTC", "SDSC"].map(String::from).to_vec());
+    chart("grouped", "Mean wait, hours", x, Axis::linear("mean wait, hours"), Body::Groups { series })
 }
 
 fn categories() -> (Axis, Axis) {

@@ -1,7 +1,8 @@
 //! Charts as SVG: appearance, and validity for any data.
 
 use miserly_report::chart::{
-    Axis, Bar, Body, Chart, DataSeries, GanttJob, GanttKeys, MatrixJob, MatrixPlace, Ramp, svg,
+    Axis, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, MatrixJob, MatrixPlace,
+    Ramp, svg,
 };
 use proptest::prelude::*;
 
@@ -344,7 +345,12 @@ fn body() -> impl Strategy<Value = Body> {
     let jobs = prop::collection::vec(job(), 0..20);
     let places = prop::collection::vec(place(), 0..20);
     let hosts = prop::collection::vec(any::<u32>(), 0..4);
+    let ends = prop::option::of((value(), value()).prop_map(|(low, high)| [low, high]));
+    let bar = (value(), ends).prop_map(|(value, interval)| GroupBar { value, interval });
+    let bars = prop::collection::vec(prop::option::of(bar), 0..6);
+    let bars = (text(), bars).prop_map(|(name, bars)| BarSeries { name, bars });
     prop_oneof![
+        prop::collection::vec(bars, 0..12).prop_map(|series| Body::Groups { series }),
         prop::collection::vec(series(), 0..12).prop_map(|series| Body::Lines { series }),
         prop::collection::vec(series(), 0..12).prop_map(|series| Body::Panels { series }),
         bins.prop_map(|bins| Body::Bars { bins }),
