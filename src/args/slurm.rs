@@ -153,11 +153,11 @@ pub(crate) struct SlurmAuditArgs {
     #[command(flatten)]
     pub(crate) futures: FutureArgs,
 
-    /// Ends after this time
+    /// Ends after this time; a signal ends it earlier, with the outcome so far
     #[arg(long = "for", value_name = "TIME", value_parser = period)]
     pub(crate) period: Duration,
 
-    /// Writes a .csv with a row for each job: its forecast, Slurm's expected start, and its start
+    /// Writes a .csv with a row for each job as soon as it starts: its forecast, Slurm's expected start, and its start
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
 

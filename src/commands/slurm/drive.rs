@@ -1,6 +1,5 @@
 //! `miserly slurm drive` and `hand-back`: a policy schedules a cluster.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::park_timeout;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use miserly_slurm::{Cluster, Configuration};
 use miserly_view::plain;
 use serde::Serialize;
 
+use super::signals::{end_at_signal, is_signalled};
 use super::{instant, learned, read};
 use crate::args::{SlurmDriveArgs, SlurmHandBackArgs};
 use crate::commands::live::counted;
@@ -27,9 +27,6 @@ const LEAVE: Duration = Duration::from_secs(10);
 
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-
-/// Whether a signal has asked the driver to end.
-static ENDS: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
@@ -92,7 +89,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
                 return Ok(());
             }
             // The signal may have ended the commands of this step too.
-            Err(_) if drives && ENDS.load(Ordering::Relaxed) => Duration::ZERO,
+            Err(_) if drives && is_signalled() => Duration::ZERO,
             // A restart of the controller is no end. Without rights there is nothing to wait for.
             Err(error @ (DriveError::Slurm(_) | DriveError::Rights { .. }))
                 if failures > 0 || drive.has_run() =>
@@ -104,7 +101,7 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
             }
             Err(error) => return Err(error.into()),
         };
-        let is_signalled = ENDS.load(Ordering::Relaxed);
+        let is_signalled = is_signalled();
         if is_signalled || args.period.is_some_and(|period| clock.elapsed() + pause > period) {
             drop(drive);
             note_end(args);
@@ -116,19 +113,6 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
         // A signal ends the pause.
         park_timeout(pause);
     }
-}
-
-/// Lets a signal end the loop of this thread after its step. A second one ends the process at once.
-fn end_at_signal() {
-    let thread = std::thread::current();
-    let handler = move || {
-        if ENDS.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
-        }
-        thread.unpark();
-    };
-    // Without it a signal ends the process at once, without a line.
-    let _ = ctrlc::set_handler(handler);
 }
 
 /// Prints how long the nodes stay reserved without the driver, and what frees them at once.

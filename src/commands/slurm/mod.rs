@@ -6,13 +6,15 @@ mod queue;
 
 mod replay;
 
+mod signals;
+
 pub(crate) use self::queue::{ClusterFilter, cluster_queue, cluster_queue_text};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::thread::sleep;
+use std::thread::{park_timeout, sleep};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -29,12 +31,14 @@ use miserly_slurm::{
 use miserly_units::duration;
 use serde::Serialize;
 
+use self::signals::{end_at_signal, is_signalled};
 use super::import::write;
 use super::live::{counted, local, table};
 use crate::args::{
     FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
     SlurmStatusArgs, SlurmWatchArgs,
 };
+use crate::failure::INTERRUPTED;
 use crate::output::{print, print_json};
 
 /// The difference of clocks that is worth a line.
@@ -300,29 +304,44 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let mut all: Vec<Audited> = vec![];
     poller.poll()?;
     poller.cluster().into_iter().for_each(warn_of_version);
+    let write = |rows: &[Audited]| args.jobs.as_ref().map_or(Ok(()), |path| write_rows(path, rows));
+    write(&all)?;
+    end_at_signal();
     loop {
         if let Some(cluster) = poller.cluster() {
+            let before = all.len();
             all.extend(audit.follow(cluster, policy.as_ref(), &observe, *draws, &starts));
+            if all.len() > before {
+                write(&all)?;
+            }
         }
         if shown {
             eprint!("\r{} audited, {} left ", all.len(), seconds(left(args.period, &clock)));
         }
-        if clock.elapsed() + poller.pause() > args.period {
+        if is_signalled() || clock.elapsed() + poller.pause() > args.period {
             break;
         }
-        sleep(poller.pause());
-        if let Err(error) = poller.poll() {
+        park_timeout(poller.pause());
+        // The signal may have ended the commands of this reading too.
+        if let Err(error) = poller.poll()
+            && !is_signalled()
+        {
             note!("warning: {error}");
         }
     }
     if shown {
         eprintln!();
     }
-    if let Some(path) = &args.jobs {
-        write_rows(path, &all)?;
-    }
     let summary = audit.summary();
-    if args.json { print_json(&summary) } else { print(&audit_text(&summary)) }
+    if args.json {
+        print_json(&summary)?
+    } else {
+        print(&audit_text(&summary))?
+    }
+    if is_signalled() {
+        std::process::exit(INTERRUPTED);
+    }
+    Ok(())
 }
 
 fn left(period: Duration, clock: &Stopwatch) -> i64 {
