@@ -54,8 +54,8 @@ pub use jiff::tz::TimeZone;
 
 pub use error::{FieldError, ImportError};
 pub use format::{Conversion, Format};
-pub use formats::{batsim, columns, command, converted, import, slurm};
-pub use log::{ImportedLog, Report, RuleCount};
+pub use formats::{batsim, columns, command, converted, import, imported, slurm};
+pub use log::{Imported, ImportedLog, Report, RuleCount};
 pub use options::{ImportOptions, SubmitAt};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use table::{
