@@ -23,6 +23,8 @@
 
 mod format;
 
+mod header;
+
 mod options;
 
 mod formats;

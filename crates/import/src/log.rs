@@ -200,7 +200,10 @@ impl Busiest {
     }
 
     /// Counts the changes before an instant. Ends precede starts at the same instant.
-    #[expect(clippy::stable_sort_primitive, reason = "changes that are left are in order, which this sort uses")]
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "changes that are left are in order, which this sort uses"
+    )]
     fn count(&mut self, now: i64) {
         self.changes.sort();
         let past = self.changes.partition_point(|(at, _)| *at < now);

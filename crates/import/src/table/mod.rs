@@ -11,9 +11,11 @@ mod guess;
 mod join;
 mod json;
 mod map;
+mod names;
 mod parquet;
 mod presets;
 mod rule;
+mod sample;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,20 +27,21 @@ pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
 pub use files::{FilesError, is_pattern, table_files};
 pub(crate) use gang::{join_parts, keep_last};
 pub use guess::{Proposal, propose};
-pub(crate) use guess::{is_preset_header, is_table_header};
 pub use map::{ColumnMap, MapError};
 pub use presets::{PRESETS, Preset, find_preset};
-pub(crate) use source::PARQUET;
+pub(crate) use source::{PARQUET, format_of};
 
 use crate::accounting::{Accounting, TableFacts};
 use crate::error::{FieldError, ImportError};
+use crate::header::{delimiter, fitting_presets};
 use crate::job::{JobSizes, RecordedTimes, Times, each, record, remarks_if};
 use crate::log::{Imported, RuleCount};
 use crate::options::ImportOptions;
 use crate::remark::{Remark, RemarkCount};
 use crate::state::{FinalState, final_state};
 use crate::values::{MemoryUnit, RequestedMemory};
-use bind::{Bound, Numbers};
+pub(crate) use bind::Bound;
+use bind::Numbers;
 use cell::{Cell, Clock};
 use distinct::Distinct;
 use field::FIELDS;
@@ -467,11 +470,11 @@ fn out_of_range(field: TableField, number: f64, expected: &'static str) -> Field
 pub(crate) fn no_map(trace: &Trace) -> Result<ImportError, ImportError> {
     let parts = trace.parts()?;
     let first = parts.first().unwrap_or(trace);
-    let source = Source::open(first, &map::TableForm::default(), guess::delimiter(first)?)?;
+    let source = Source::open(first, &map::TableForm::default(), delimiter(first)?)?;
     let names: Vec<&str> = source.names.iter().take(8).map(String::as_str).collect();
     let more = if source.names.len() > names.len() { ", ..." } else { "" };
     let what = format!("a table in {} with the columns {}{more}", source.format, names.join(", "));
-    let presets = guess::fitting_presets(&source.names);
+    let presets = fitting_presets(&source.names);
     let fits = if presets.is_empty() {
         String::new()
     } else {
