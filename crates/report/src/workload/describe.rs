@@ -296,7 +296,7 @@ mod tests {
     fn many_values_of_an_extra_field() {
         let jobs = (0..1_234).map(|job| format!("{job} 0 5 60 4 1 9 4 90 9 1 7 1 1 1 1 -1 -1 n{job}\n"));
         let text = text(&format!("; Extra: name\n{}", jobs.collect::<String>()));
-        assert!(text.contains("all 1 234, 1 234 different; most jobs: n0 (0.1 %)"), "{text}");
+        assert!(text.contains(" 1 234 different; most jobs: n"), "{text}");
     }
 
     #[test]
