@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use miserly_import::{Format, ImportedLog, batsim, command, import};
+use miserly_import::{Format, Imported, batsim, command, imported};
 use miserly_report::{AtomicFile, import_json, import_text};
 
 use crate::args::{AccountingArgs, ImportCommand, SlurmArgs, WrittenArgs};
@@ -20,7 +20,7 @@ pub(super) fn run(form: &ImportCommand) -> anyhow::Result<()> {
         ImportCommand::Table(args) => import_as(Format::Table, &args.input, &args.accounting),
         ImportCommand::Batsim(args) => {
             args.written.refuse(&args.input)?;
-            write(&batsim(&open(&args.input)?, &args.options())?, &args.written)
+            write(&batsim(&open(&args.input)?, &args.options())?.sorted()?, &args.written)
         }
     }
 }
@@ -40,27 +40,28 @@ fn import_as(format: Format, input: &Path, args: &AccountingArgs) -> anyhow::Res
     let trace = open(input)?;
     let is_json = format == Format::Slurm && Format::of(&trace).is_ok_and(|found| found == Format::SlurmJson);
     let format = if is_json { Format::SlurmJson } else { format };
-    write(&import(&trace, format, &args.options())?, &args.written)
+    write(&imported(&trace, format, &args.options())?, &args.written)
 }
 
 /// Writes the log to its file and the report to standard output. Without a file, the log goes to
 /// standard output and the report to standard error.
-pub(super) fn write(log: &ImportedLog, args: &WrittenArgs) -> anyhow::Result<()> {
+pub(super) fn write(imported: &Imported, args: &WrittenArgs) -> anyhow::Result<()> {
+    let Imported { log, report } = imported;
     // A report in JSON on standard error stands alone.
     if args.output.is_some() || !args.json {
-        warn_of_size(&log.report);
+        warn_of_size(report);
     }
-    let report = if args.json { as_json(&import_json(&log.report))? } else { import_text(&log.report) };
+    let text = if args.json { as_json(&import_json(report))? } else { import_text(report) };
     match &args.output {
         None => {
             // Standard error may be closed.
-            let _ = std::io::stderr().write_all(report.as_bytes());
+            let _ = std::io::stderr().write_all(text.as_bytes());
             log.write(std::io::stdout().lock()).context("cannot write to standard output")
         }
         Some(path) => {
             let written = AtomicFile::write(path, |output| log.write(output));
             written.with_context(|| format!("cannot write {}", path.display()))?;
-            print(&report)
+            print(&text)
         }
     }
 }

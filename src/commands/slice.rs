@@ -96,7 +96,10 @@ fn report(path: &Path, options: &SliceOptions, slice: &Slice) -> String {
         );
     }
     if options.measured_from() > 0 {
-        text += &format!("\nMeasure the jobs of the window only by --warmup {}.", options.measured_from());
+        text += &format!(
+            "\nIts header has a warm-up of {} s, so that the jobs of the window are measured.",
+            count(options.measured_from().unsigned_abs())
+        );
     }
     text + "\n"
 }

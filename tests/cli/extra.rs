@@ -147,7 +147,8 @@ fn a_window_has_the_schedule_of_the_whole_log() {
             assert!(written["written"]["running"].as_u64() > Some(0), "{written}");
             let measured = written["warmup"].as_i64().expect("a time");
             let simulated = format!("simulate part.swf -p {policy} --jobs again.swf --json");
-            let run = lab.document(&format!("{simulated} --warmup {measured}"));
+            let run = lab.document(&simulated);
+            assert_eq!(run["settings"]["warmup"], measured, "{}", run["settings"]);
             assert_eq!(run["jobs"]["measured"], written["windows"][0]["jobs"]);
             // Later starts may follow from jobs that are submitted after the window.
             let pairs = starts(&lab, "part.swf").into_iter().zip(starts(&lab, "again.swf"));
@@ -179,5 +180,5 @@ fn windows_are_chosen_by_load_or_number() {
     let text = lab.stdout("workload slice log.swf --days 1 --load 0..9 -o x.swf");
     assert!(text.contains("x.swf: "), "{text}");
     let cold = lab.stdout("workload slice log.swf --days 1 --window 2 --cold -o cold.swf");
-    assert!(!cold.contains("run with their remaining time") && !cold.contains("--warmup"), "{cold}");
+    assert!(!cold.contains("run with their remaining time") && !cold.contains("warm-up"), "{cold}");
 }

@@ -1,13 +1,16 @@
 //! Accounting of a batch system: every row of a finished run becomes a job.
 
+use std::io;
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
-use miserly_workload::Trace;
-use miserly_workload::swf::{Field, ReadError, Record};
+use miserly_workload::swf::{ExtraColumns, Field, ReadError, Record};
+use miserly_workload::{ConvertedLog, Sorted, Sorter, Trace};
 
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
 use crate::job::{NumberMaps, RowJobs, Unfinished, jobs_of_row};
-use crate::log::{ImportedLog, LogHeader, Report, RuleCount, busiest, extra_columns, number, sort};
+use crate::log::{Busiest, Imported, LogHeader, Report, RuleCount, submission, unsorted};
 use crate::options::{ImportOptions, SubmitAt};
 use crate::remark::{Remark, Remarks};
 use crate::row::{Column, Row};
@@ -57,7 +60,11 @@ fn unreadable(trace: &Trace, error: ReadError) -> ImportError {
 pub(crate) struct Accounting<'a> {
     format: Format,
     options: &'a ImportOptions,
-    records: Vec<Record>,
+    /// The rows, where the jobs are made of all of them.
+    rows: Option<Sorter<[i64; 3]>>,
+    jobs: Sorter<i64>,
+    /// Why a job could not be kept.
+    failure: Option<io::Error>,
     pub(crate) numbers: NumberMaps,
     remarks: Remarks,
     pub(crate) unused: Vec<String>,
@@ -85,12 +92,36 @@ pub(crate) struct TableFacts {
     pub(crate) notes: Vec<String>,
 }
 
+/// The order of accounting: equal runs are neighbours.
+fn by_run(record: &Record) -> [i64; 3] {
+    [Field::Submit, Field::Job, Field::Wait].map(|field| record.get(field))
+}
+
+/// The order in which the runs or parts of a job are neighbours.
+fn by_job(record: &Record) -> [i64; 3] {
+    [Field::Job, Field::Submit, Field::Wait].map(|field| record.get(field))
+}
+
 impl Accounting<'_> {
     pub(crate) fn new(format: Format, options: &ImportOptions) -> Accounting<'_> {
+        Accounting { rows: Some(Sorter::new(by_run)), ..Accounting::of_jobs(format, options) }
+    }
+
+    /// Returns the state of a conversion of a table.
+    pub(crate) fn of_table(same_job: SameJob, options: &ImportOptions) -> Accounting<'_> {
+        let is_made_of_all = matches!(same_job, SameJob::Last | SameJob::Gang);
+        let rows = is_made_of_all.then(|| Sorter::new(by_job));
+        Accounting { rows, ..Accounting::of_jobs(Format::Table, options) }
+    }
+
+    /// Returns the state of a conversion in which each row is a job.
+    fn of_jobs(format: Format, options: &ImportOptions) -> Accounting<'_> {
         Accounting {
             format,
             options,
-            records: vec![],
+            rows: None,
+            jobs: Sorter::new(submission),
+            failure: None,
             numbers: NumberMaps::new(options.keep_ids),
             remarks: Remarks::default(),
             unused: vec![],
@@ -127,7 +158,9 @@ impl Accounting<'_> {
             self.remarks.add_all(remark, count, &place);
         }
         self.running.extend(unfinished.map(|unfinished| (unfinished, place())));
-        self.records.extend(records);
+        for record in &records {
+            self.keep(record);
+        }
         Ok(())
     }
 
@@ -141,12 +174,23 @@ impl Accounting<'_> {
     }
 
     /// Adds a job.
-    pub(crate) fn push(&mut self, record: Record, remarks: &[Remark], place: &dyn Fn() -> String) {
+    pub(crate) fn push(&mut self, record: &Record, remarks: &[Remark], place: &dyn Fn() -> String) {
         self.read += 1;
         for &remark in remarks {
             self.remarks.add(remark, place);
         }
-        self.records.push(record);
+        self.keep(record);
+    }
+
+    /// Keeps a row or a job. After a failure no more is kept.
+    fn keep(&mut self, record: &Record) {
+        if self.failure.is_none() {
+            let kept = match &mut self.rows {
+                Some(rows) => rows.push(record),
+                None => self.jobs.push(record),
+            };
+            self.failure = kept.err();
+        }
     }
 
     /// Counts a record that is not a job.
@@ -170,36 +214,30 @@ impl Accounting<'_> {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self, name: &str) -> Result<ImportedLog, ImportError> {
+    pub(crate) fn finish(mut self, name: &str) -> Result<Imported, ImportError> {
         self.judge_running();
-        match self.table.as_ref().map(|table| table.same_job) {
-            Some(SameJob::Last) => keep_last(&mut self.records, &mut self.remarks),
-            Some(SameJob::Gang) => join_parts(&mut self.records, &mut self.remarks),
-            Some(SameJob::Own | SameJob::Attempts) | None => {}
-        }
-        match self.table {
-            // Stable, so that rows of the same instant stay in their order.
-            Some(_) => self.records.sort_by_key(|record| record.get(Field::Submit)),
-            None => sort(&mut self.records),
-        }
-        let keeps_ids = match &self.table {
-            None => {
-                self.remove_repetitions();
-                self.options.keep_ids && self.has_ids
-            }
-            Some(table) => self.keeps_numbers(table),
-        };
-        let Some(first) = self.records.first().map(|record| record.get(Field::Submit)) else {
+        let jobs = self.sorted().map_err(|error| unsorted(name, error))?;
+        let keeps_ids = self.options.keep_ids
+            && match &self.table {
+                None => self.has_ids,
+                Some(table) => table.has_numbers,
+            };
+        let written = jobs.count();
+        let mut log =
+            ConvertedLog { comments: [].into(), jobs: Arc::new(jobs), begin: 0, is_numbered: !keeps_ids };
+        let (mut first, mut busiest) = (None, Busiest::default());
+        let read = log.each_job(|record| {
+            first.get_or_insert(record.get(Field::Submit));
+            busiest.add(record);
+            io::Result::Ok(())
+        });
+        read.map_err(|error| unsorted(name, error))?;
+        let Some(first) = first else {
             return Err(ImportError::Empty { name: name.into(), read: self.read, wanted: "over" });
         };
-        for record in &mut self.records {
-            record.set(Field::Submit, record.get(Field::Submit) - first);
-        }
-        if !keeps_ids {
-            if self.options.keep_ids && self.table.is_some() {
-                self.remarks.add_all(Remark::NumberedAgain, self.records.len() as u64, || "all jobs".into());
-            }
-            number(&mut self.records);
+        log.begin = first;
+        if !keeps_ids && self.options.keep_ids && self.table.is_some() {
+            self.remarks.add_all(Remark::NumberedAgain, written, || "all jobs".into());
         }
         let (rules, notes) =
             self.table.as_ref().map(|table| (table.rules.clone(), table.notes.clone())).unwrap_or_default();
@@ -207,26 +245,40 @@ impl Accounting<'_> {
             name: name.into(),
             format: self.format.about(),
             read: self.read,
-            written: self.records.len() as u64,
+            written,
             procs: self.options.procs,
-            busiest: busiest(&self.records),
+            busiest: busiest.most(),
             unused: std::mem::take(&mut self.unused),
             remarks: std::mem::take(&mut self.remarks),
             rules,
             notes,
         };
-        let comments = self.head(first, &report, keeps_ids).comments(self.records.len());
-        Ok(ImportedLog { comments, records: self.records, report })
+        let header = self.head(first, &report, keeps_ids, log.jobs.extra_columns());
+        log.comments = header.comments(written).into();
+        Ok(Imported { log, report })
     }
 
-    /// Returns whether the jobs of a table keep their numbers.
-    fn keeps_numbers(&self, table: &TableFacts) -> bool {
-        if !self.options.keep_ids || !table.has_numbers {
-            return false;
+    /// Returns the jobs in the order of submission. Rows of the same instant stay in their order.
+    fn sorted(&mut self) -> io::Result<Sorted<i64>> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
         }
-        let mut numbers: Vec<i64> = self.records.iter().map(|record| record.get(Field::Job)).collect();
-        numbers.sort_unstable();
-        table.same_job != SameJob::Own || numbers.windows(2).all(|pair| pair[0] != pair[1])
+        let mut jobs = std::mem::replace(&mut self.jobs, Sorter::new(submission));
+        let Some(rows) = self.rows.take() else { return jobs.finish() };
+        let rows = Arc::new(rows.finish()?);
+        let remarks = &mut self.remarks;
+        match self.table.as_ref().map(|table| table.same_job) {
+            Some(SameJob::Last) => keep_last(&rows, remarks, |job| jobs.push(job))?,
+            Some(_) => join_parts(&rows, remarks, |job| jobs.push(job))?,
+            None if self.has_ids => {
+                let mut runs = Sorter::new(by_job);
+                let keep = |run: &Record| jobs.push(run).and_then(|()| runs.push(run));
+                without_repetitions(&rows, remarks, keep)?;
+                count_runs(&Arc::new(runs.finish()?), remarks)?;
+            }
+            None => fold(&rows, |_, _| false, |job| jobs.push(job))?,
+        }
+        jobs.finish()
     }
 
     /// Tells runaway jobs from those that ran when the accounting was read: at its latest time, their limit had ended more
@@ -239,28 +291,7 @@ impl Accounting<'_> {
         }
     }
 
-    /// Removes duplicate runs, and counts the runs with the number of an earlier one.
-    fn remove_repetitions(&mut self) {
-        if !self.has_ids {
-            return;
-        }
-        let remarks = &mut self.remarks;
-        self.records.dedup_by(|later, earlier| {
-            let same = later == earlier;
-            if same {
-                remarks.add(Remark::Repeated, || format!("job {}", later.get(Field::Job)));
-            }
-            same
-        });
-        let mut runs: Vec<&Record> = self.records.iter().collect();
-        runs.sort_by_key(|record| record.get(Field::Job));
-        for pair in runs.windows(2).filter(|pair| pair[0].get(Field::Job) == pair[1].get(Field::Job)) {
-            let remark = if is_requeued(pair[0], pair[1]) { Remark::RunAgain } else { Remark::Recycled };
-            remarks.add(remark, || format!("job {}", pair[0].get(Field::Job)));
-        }
-    }
-
-    fn head(&self, first: i64, report: &Report, keeps_ids: bool) -> LogHeader<'_> {
+    fn head(&self, first: i64, report: &Report, keeps_ids: bool, extras: ExtraColumns) -> LogHeader<'_> {
         let local = report.remarks.count(Remark::LocalTime) > 0;
         let of_table = self.table.as_ref().and_then(|table| table.zone.as_ref());
         let zone = self.options.time_zone.as_ref().or(of_table).and_then(|zone| zone.iana_name());
@@ -275,7 +306,7 @@ impl Accounting<'_> {
             partitions: Some(&self.numbers.qos),
             jobs: vec![],
             notes: self.notes(local, report, keeps_ids),
-            extras: extra_columns(&self.records),
+            extras,
         }
     }
 
@@ -318,6 +349,54 @@ impl Accounting<'_> {
         }
         notes
     }
+}
+
+/// Folds neighbours: `work` says whether the later one is a part of the earlier one, which it may change. `done` has each
+/// of the others.
+pub(crate) fn fold(
+    sorted: &Arc<Sorted<[i64; 3]>>,
+    mut work: impl FnMut(&mut Record, &Record) -> bool,
+    mut done: impl FnMut(&Record) -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut reader, mut kept) = (sorted.reader(), None::<Record>);
+    while let Some(later) = reader.next_record()? {
+        if let Some(kept) = &mut kept {
+            if work(kept, later) {
+                continue;
+            }
+            done(kept)?;
+        }
+        kept = Some(later.clone());
+    }
+    kept.as_ref().map_or(Ok(()), done)
+}
+
+/// Leaves out runs that are there already.
+fn without_repetitions(
+    runs: &Arc<Sorted<[i64; 3]>>,
+    remarks: &mut Remarks,
+    done: impl FnMut(&Record) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_repeated = |earlier: &mut Record, later: &Record| {
+        let same = earlier == later;
+        if same {
+            remarks.add(Remark::Repeated, || format!("job {}", later.get(Field::Job)));
+        }
+        same
+    };
+    fold(runs, is_repeated, done)
+}
+
+/// Counts the runs with the number of an earlier one.
+fn count_runs(runs: &Arc<Sorted<[i64; 3]>>, remarks: &mut Remarks) -> io::Result<()> {
+    let count = |earlier: &mut Record, later: &Record| {
+        if earlier.get(Field::Job) == later.get(Field::Job) {
+            let remark = if is_requeued(earlier, later) { Remark::RunAgain } else { Remark::Recycled };
+            remarks.add(remark, || format!("job {}", earlier.get(Field::Job)));
+        }
+        false
+    };
+    fold(runs, count, |_| Ok(()))
 }
 
 /// Returns whether a run with the number of an earlier one is the same job again: of the same user, and submitted at most a

@@ -6,7 +6,8 @@ use serde::de::IgnoredAny;
 
 use crate::error::ImportError;
 use crate::formats::{is_accounting, is_grid_engine, is_lsf, is_pbs};
-use crate::table::{PARQUET, is_preset_header, is_table_header};
+use crate::header::{is_preset_header, is_table_header};
+use crate::table::PARQUET;
 
 /// The number of bytes at the start of a log that decide its format.
 const START: u64 = 1 << 16;

@@ -23,6 +23,8 @@
 
 mod format;
 
+mod header;
+
 mod options;
 
 mod formats;
@@ -54,8 +56,8 @@ pub use jiff::tz::TimeZone;
 
 pub use error::{FieldError, ImportError};
 pub use format::{Conversion, Format};
-pub use formats::{batsim, columns, command, converted, import, slurm};
-pub use log::{ImportedLog, Report, RuleCount};
+pub use formats::{batsim, columns, command, converted, import, imported, slurm};
+pub use log::{Imported, ImportedLog, Report, RuleCount};
 pub use options::{ImportOptions, SubmitAt, find_time_zone};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use table::{

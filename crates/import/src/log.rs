@@ -1,14 +1,26 @@
 //! An imported log: its jobs in the order of submission, its header, and the report.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use miserly_core::Procs;
-use miserly_workload::swf::{Extra, ExtraColumns, Field, Record, SwfWriter};
+use miserly_workload::swf::{ExtraColumns, Field, Record, SwfWriter};
+use miserly_workload::{ConvertedLog, Sorter, TraceError};
 
+use crate::error::ImportError;
 use crate::number_map::NumberMap;
 use crate::remark::{RemarkCount, Remarks};
 
-/// A log in the Standard Workload Format, converted from another format.
+/// A log that was converted from another format, of which few jobs are held in memory.
+#[derive(Debug)]
+pub struct Imported {
+    /// Its comments and jobs.
+    pub log: ConvertedLog,
+    /// Report of the conversion.
+    pub report: Report,
+}
+
+/// A log that was converted from another format, held in memory.
 #[derive(Debug)]
 pub struct ImportedLog {
     /// Comments at the top, including `;`.
@@ -54,7 +66,46 @@ pub struct RuleCount {
     pub tally: RemarkCount,
 }
 
+impl Imported {
+    /// Reads the jobs into memory.
+    ///
+    /// # Errors
+    /// The temporary file of the jobs cannot be read.
+    pub fn held(self) -> Result<ImportedLog, ImportError> {
+        let mut records = Vec::with_capacity(usize::try_from(self.report.written).unwrap_or(0));
+        let read = self.log.each_job(|record| {
+            records.push(record.clone());
+            io::Result::Ok(())
+        });
+        read.map_err(|error| unsorted(&self.report.name, error))?;
+        Ok(ImportedLog { comments: self.log.comments.to_vec(), records, report: self.report })
+    }
+}
+
+/// Returns the error for jobs that cannot be sorted.
+pub(crate) fn unsorted(name: &str, error: io::Error) -> ImportError {
+    TraceError::Sort { name: name.into(), error }.into()
+}
+
+/// Returns the submission of a job, by which a log is sorted.
+pub(crate) fn submission(record: &Record) -> i64 {
+    record.get(Field::Submit)
+}
+
 impl ImportedLog {
+    /// Moves the jobs to where few are held in memory.
+    ///
+    /// # Errors
+    /// The temporary file of the jobs cannot be written.
+    pub fn sorted(self) -> Result<Imported, ImportError> {
+        let failed = |error| unsorted(&self.report.name, error);
+        let mut jobs = Sorter::new(submission);
+        self.records.iter().try_for_each(|record| jobs.push(record)).map_err(failed)?;
+        let jobs = Arc::new(jobs.finish().map_err(failed)?);
+        let log = ConvertedLog { comments: self.comments.into(), jobs, begin: 0, is_numbered: false };
+        Ok(Imported { log, report: self.report })
+    }
+
     /// Writes the log.
     ///
     /// # Errors
@@ -86,7 +137,7 @@ pub(crate) struct LogHeader<'a> {
 
 impl LogHeader<'_> {
     /// Returns the comments of a log with `jobs` jobs.
-    pub(crate) fn comments(&self, jobs: usize) -> Vec<String> {
+    pub(crate) fn comments(&self, jobs: u64) -> Vec<String> {
         let mut comments = vec![
             "; Version: 2.2".to_owned(),
             format!("; Computer: {}", self.computer),
@@ -118,35 +169,55 @@ fn named(kind: &str, names: &[String]) -> Vec<String> {
     total.into_iter().chain(each).collect()
 }
 
-/// Returns a column for each extra field that a job has.
-pub(crate) fn extra_columns(records: &[Record]) -> ExtraColumns {
-    let is_known = |extra: &Extra| records.iter().any(|record| record.extras().has(*extra));
-    Extra::ALL.into_iter().filter(is_known).collect()
-}
-
-/// Sorts by submission, job number and wait, so that equal runs are neighbours.
-pub(crate) fn sort(records: &mut [Record]) {
-    records
-        .sort_by_key(|record| (record.get(Field::Submit), record.get(Field::Job), record.get(Field::Wait)));
-}
-
 /// Numbers the jobs from 1.
 pub(crate) fn number(records: &mut [Record]) {
     (1..).zip(records).for_each(|(number, record)| record.set(Field::Job, number));
 }
 
-/// Returns the maximum of concurrently used processors. Ends precede starts at the same instant.
-pub(crate) fn busiest(records: &[Record]) -> Option<u64> {
-    let runs = records.iter().filter_map(run);
-    let mut changes: Vec<(i64, i64)> =
-        runs.flat_map(|(start, end, procs)| [(start, procs), (end, -procs)]).collect();
-    changes.sort_unstable();
-    let mut used = 0;
-    let most = changes.iter().map(|(_, change)| {
-        used += change;
-        used
-    });
-    most.max().and_then(|most| u64::try_from(most).ok())
+/// The maximum of concurrently used processors. It holds the ends and starts of the jobs in the system.
+#[derive(Default)]
+pub(crate) struct Busiest {
+    /// Instants at which the use changes, and by how much.
+    changes: Vec<(i64, i64)>,
+    /// The number of changes from which those of the past are counted.
+    enough: usize,
+    used: i64,
+    most: Option<i64>,
+}
+
+impl Busiest {
+    /// Fewest changes that are sorted at once.
+    const FEWEST: usize = 1 << 14;
+
+    /// Adds the next job in the order of submission.
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Some((start, end, procs)) = run(record) else { return };
+        if self.changes.len() > self.enough.max(Busiest::FEWEST) {
+            self.count(record.get(Field::Submit));
+            self.enough = 2 * self.changes.len();
+        }
+        self.changes.extend([(start, procs), (end, -procs)]);
+    }
+
+    /// Counts the changes before an instant. Ends precede starts at the same instant.
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "changes that are left are in order, which this sort uses"
+    )]
+    fn count(&mut self, now: i64) {
+        self.changes.sort();
+        let past = self.changes.partition_point(|(at, _)| *at < now);
+        for (_, change) in self.changes.drain(..past) {
+            self.used += change;
+            self.most = self.most.max(Some(self.used));
+        }
+    }
+
+    /// Returns the maximum; `None` without a job that ran.
+    pub(crate) fn most(mut self) -> Option<u64> {
+        self.count(i64::MAX);
+        self.most.and_then(|most| u64::try_from(most).ok())
+    }
 }
 
 /// Returns start, end and processors of a job with a positive runtime.
@@ -174,11 +245,26 @@ mod tests {
     #[test]
     fn the_busiest_instant() {
         let most = |runs: &[(i64, i64, i64, i64)]| {
-            busiest(&runs.iter().map(|&(s, w, r, p)| record(s, w, r, p)).collect::<Vec<_>>())
+            let mut busiest = Busiest::default();
+            for &(s, w, r, p) in runs {
+                busiest.add(&record(s, w, r, p));
+            }
+            busiest.most()
         };
         assert_eq!(most(&[(0, 5, 10, 3), (0, 10, 10, 4), (1, 0, 1, 5)]), Some(7));
         assert_eq!(most(&[(0, 0, 10, 3), (0, 10, 10, 4)]), Some(4), "one ends as the other starts");
         assert_eq!(most(&[(0, -1, 10, 3), (0, 5, -1, 4)]), None);
+    }
+
+    #[test]
+    fn the_busiest_instant_of_many_jobs() {
+        let mut busiest = Busiest::default();
+        // Two each 5 s, each of 30 s: twelve are there at once, and the later ones are larger.
+        for job in 0..60_000 {
+            busiest.add(&record(job / 2 * 5, 5, 30, 1 + job / 30_000));
+            assert!(busiest.changes.len() <= Busiest::FEWEST + 2);
+        }
+        assert_eq!(busiest.most(), Some(24));
     }
 
     #[test]

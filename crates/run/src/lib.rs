@@ -34,6 +34,8 @@ mod opportunistic;
 
 mod system;
 
+mod warmup;
+
 mod document;
 
 mod log;

@@ -23,6 +23,7 @@ use crate::options::RunOptions;
 use crate::recorded::RecordedSchedule;
 use crate::stopwatch::Stopwatch;
 use crate::system::{machines, policies, system};
+use crate::warmup::warmup_of;
 
 /// The number of the job after whose end another one is submitted, and the think time between.
 pub type Preceding = (JobNumber, Span);
@@ -106,6 +107,9 @@ impl RunSetup {
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
         let pools = machines(&spec, unix_start);
+        if options.warmup == 0 && options.batches.is_none() {
+            options.warmup = warmup_of(&survey, &options.jobs);
+        }
         options.jobs.procs = spec.procs();
         options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
         options.jobs.pools = pools.into();

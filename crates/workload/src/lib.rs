@@ -20,6 +20,10 @@ pub mod swf;
 
 mod compression;
 
+mod converted;
+
+mod sorted;
+
 mod trace;
 
 mod filter;
@@ -55,6 +59,7 @@ mod whole;
 
 pub use check::{CheckReport, check};
 pub use compression::Compression;
+pub use converted::ConvertedLog;
 pub use dates::LogDates;
 pub use describe::{Description, describe};
 pub use estimates::{Estimates, EstimatesError, Factor};
@@ -65,5 +70,6 @@ pub use jobs::{ArrivalScaling, Job, JobOptions, Jobs, LineCounts, Overrun, Procs
 pub use put_back::{PutBackError, Removed, put_back};
 pub use resample::{ResampleError, Resampling, resample};
 pub use shake::{MOST_SHAKE, shaken};
+pub use sorted::{Sorted, SortedReader, Sorter};
 pub use trace::{Stored, Survey, Trace, TraceError};
 pub use whole::WholeLog;

@@ -3,7 +3,8 @@
 //! The log of a window begins some time before it: the warm-up. Jobs that run at the begin of the log are submitted at
 //! second 0 with their remaining time. Jobs that wait then are submitted at second 1 with their whole time, so that no
 //! policy starts one of them before those that run.
-//! Measures of the window leave out the jobs that are submitted within the warm-up.
+//! Measures of the window leave out the jobs that are submitted within the warm-up, as its header says. So no measure
+//! needs the time that a job waited before the log.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use crate::trace::{Survey, Trace, TraceError};
 pub const LEAST_WARMUP: i64 = 2;
 
 /// Header lines with times of the whole log.
-const TIMES: [&str; 3] = ["UnixStartTime", "StartTime", "EndTime"];
+const TIMES: [&str; 4] = ["UnixStartTime", "StartTime", "EndTime", "Warmup"];
 
 /// Options of windows. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,7 +304,7 @@ fn comments(
     }
     let measured = options.measured_from();
     if measured > 0 {
-        comments.push(format!("; Note: --warmup {measured} measures the jobs of the window only"));
+        comments.push(format!("; Warmup: {measured}"));
     }
     comments
 }

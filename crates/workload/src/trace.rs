@@ -10,6 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use crate::compression::{Compression, ZstdReader, is_gzipped, is_tar, is_zstd, unsupported_compression};
+use crate::converted::ConvertedLog;
 use crate::swf::{Header, LineError, ReadError, Reader, is_blank};
 
 /// Size of a read in bytes.
@@ -46,6 +47,16 @@ pub enum TraceError {
     Archive {
         /// Name of the log.
         name: String,
+    },
+    /// The jobs cannot be sorted in a temporary file.
+    #[error(
+        "{name}: cannot sort the jobs in a temporary file: {error}; TMPDIR names the folder of such files"
+    )]
+    Sort {
+        /// Name of the log.
+        name: String,
+        /// Cause.
+        error: io::Error,
     },
     /// A line is unusable.
     #[error("{name}:{}: {}{}", error.line(), error.problem(), way_out(error))]
@@ -88,7 +99,8 @@ pub struct Trace {
     /// The text of a gzipped log, once it was unpacked whole.
     unpacked: OnceLock<Vec<u8>>,
     fills_missing: bool,
-    is_converted: bool,
+    /// What is read in place of the text, after a conversion.
+    converted: Option<ConvertedLog>,
 }
 
 /// The stored bytes of a log, as a file or in memory.
@@ -190,7 +202,7 @@ impl Trace {
     }
 
     fn new(name: String, source: Source) -> Trace {
-        Trace { name, source, unpacked: OnceLock::new(), fills_missing: false, is_converted: false }
+        Trace { name, source, unpacked: OnceLock::new(), fills_missing: false, converted: None }
     }
 
     /// Creates a log in memory, such as a generated one.
@@ -198,11 +210,16 @@ impl Trace {
         Trace::new(name.into(), Source::Memory(text))
     }
 
-    /// Loads and decompresses the log into memory, for repeated reading. Returns it with its SHA-256.
+    /// Loads and decompresses the log into memory, for repeated reading. Returns it with its SHA-256. A converted log stays
+    /// as it is.
     ///
     /// # Errors
     /// The log cannot be read.
     pub fn into_memory(mut self) -> Result<(Trace, String), TraceError> {
+        if self.is_converted() {
+            let sha256 = self.sha256()?;
+            return Ok((self, sha256));
+        }
         if let Some(text) = self.unpacked.take() {
             let sha256 = self.sha256()?;
             return Ok((Trace::memory(self.name, text).filling_missing_fields(self.fills_missing), sha256));
@@ -226,16 +243,16 @@ impl Trace {
         Trace { fills_missing: fill, ..self }
     }
 
-    /// Returns the log with this text in place of its own, as after a conversion. Its name and its checksum stay those of
-    /// the stored bytes.
+    /// Returns the log with a converted one in place of its text. Its name and its checksum stay those of the stored bytes,
+    /// as does its text.
     #[must_use]
-    pub fn with_text(self, text: Vec<u8>) -> Trace {
-        Trace { unpacked: OnceLock::from(text), is_converted: true, ..self }
+    pub fn with_conversion(self, log: ConvertedLog) -> Trace {
+        Trace { converted: Some(log), ..self }
     }
 
-    /// Returns whether another text is in place of that of the log, so that line numbers are not those of its file.
+    /// Returns whether a converted log is read in place of the text, so that line numbers are not those of its file.
     pub fn is_converted(&self) -> bool {
-        self.is_converted
+        self.converted.is_some()
     }
 
     /// Returns the first bytes of the log's text: `most`, or up to its end or to a damage.
@@ -277,6 +294,10 @@ impl Trace {
     /// # Errors
     /// See [`unpacked`](Trace::unpacked).
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send + '_>>, TraceError> {
+        if let Some(log) = &self.converted {
+            let nothing: Box<dyn BufRead + Send> = Box::new(io::empty());
+            return Ok(Reader::new(nothing).of_converted(log.reader()));
+        }
         self.unpacked().map(|text| Reader::new(text).filling_missing_fields(self.fills_missing))
     }
 
@@ -331,6 +352,9 @@ impl Trace {
     /// # Errors
     /// The log cannot be read.
     pub fn survey(&self) -> Result<Survey, TraceError> {
+        if let Some(log) = &self.converted {
+            return log.survey().map_err(|error| TraceError::Sort { name: self.name.clone(), error });
+        }
         if self.is_stored() && self.is_packed()? {
             self.keep_unpacked()?;
         }

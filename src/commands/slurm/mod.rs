@@ -177,7 +177,7 @@ fn accounting(args: &SlurmLogArgs) -> anyhow::Result<()> {
     if let Err(error) = cluster {
         note!("warning: the log has no size of the machine: {error}");
     }
-    write(&log, &args.written)
+    write(&log.sorted()?, &args.written)
 }
 
 /// A line of `watch`.

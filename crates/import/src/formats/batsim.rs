@@ -59,7 +59,7 @@ pub fn batsim(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, Imp
         rules: vec![],
         notes: vec![],
     };
-    let comments = LogHeader { jobs: names, ..head(&report) }.comments(records.len());
+    let comments = LogHeader { jobs: names, ..head(&report) }.comments(report.written);
     Ok(ImportedLog { comments, records, report })
 }
 

@@ -8,7 +8,7 @@ use super::clock;
 use crate::accounting::{Accounting, lines};
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
-use crate::log::ImportedLog;
+use crate::log::Imported;
 use crate::options::ImportOptions;
 use crate::remark::Remark;
 use crate::row::{Column, Row, Schema};
@@ -61,8 +61,8 @@ pub(crate) fn is_pbs(line: &str) -> bool {
 /// Converts accounting of PBS. Only the records of ends are jobs.
 ///
 /// # Errors
-/// See [`import`](super::import).
-pub(super) fn pbs(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
+/// See [`imported`](super::imported).
+pub(super) fn pbs(trace: &Trace, options: &ImportOptions) -> Result<Imported, ImportError> {
     let schema =
         Schema::new(KEYS.iter().rev().map(|&(key, column, _)| (column, key)).chain([(Column::Job, "id")]));
     let mut accounting = Accounting::new(Format::Pbs, options);

@@ -11,7 +11,7 @@ use super::sacct::split;
 use crate::accounting::{Accounting, lines};
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
-use crate::log::ImportedLog;
+use crate::log::Imported;
 use crate::options::ImportOptions;
 use crate::remark::Remark;
 use crate::row::{Column, Row, Schema};
@@ -77,8 +77,8 @@ pub(crate) fn is_grid_engine(line: &str) -> bool {
 /// Converts `lsb.acct` of LSF. Only the records `JOB_FINISH` are jobs.
 ///
 /// # Errors
-/// See [`import`](super::import).
-pub(super) fn lsf(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
+/// See [`imported`](super::imported).
+pub(super) fn lsf(trace: &Trace, options: &ImportOptions) -> Result<Imported, ImportError> {
     records(
         trace,
         Accounting::new(Format::Lsf, options),
@@ -134,8 +134,8 @@ fn lsf_row<'s>(schema: &'s Schema, fields: &[Cow<'s, str>]) -> Result<Result<Row
 /// Converts `accounting` of Grid Engine. A slave task of a parallel job is a step of it.
 ///
 /// # Errors
-/// See [`import`](super::import).
-pub(super) fn grid_engine(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
+/// See [`imported`](super::imported).
+pub(super) fn grid_engine(trace: &Trace, options: &ImportOptions) -> Result<Imported, ImportError> {
     let accounting = Accounting::new(Format::GridEngine, options);
     records(trace, accounting, &schema(&GRID_ENGINE, &[]), ":", grid_engine_row)
 }
@@ -191,7 +191,7 @@ fn records(
     schema: &Schema,
     separator: &str,
     to_row: ToRow,
-) -> Result<ImportedLog, ImportError> {
+) -> Result<Imported, ImportError> {
     lines(trace, &mut accounting, |accounting, text, line| {
         let added = match to_row(schema, &split(text, separator)) {
             Ok(Ok(row)) => accounting.add(Ok(row), line),

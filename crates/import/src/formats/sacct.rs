@@ -7,7 +7,7 @@ use miserly_workload::Trace;
 use crate::accounting::{Accounting, lines};
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
-use crate::log::ImportedLog;
+use crate::log::Imported;
 use crate::options::ImportOptions;
 use crate::row::{Column, Row, Schema};
 
@@ -37,12 +37,12 @@ pub fn columns() -> String {
 /// Converts the output of `sacct -P`, with its header line, or without it in the columns of
 /// [`command`].
 ///
-/// Reads line by line and keeps the jobs, some 200 bytes each, to sort them.
+/// Reads line by line, and sorts the jobs in bounded memory.
 ///
 /// # Errors
 /// The input is unreadable, lacks columns, or has no finished job. Without `lenient`, also if a
 /// line is invalid.
-pub fn slurm(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
+pub(super) fn slurm(trace: &Trace, options: &ImportOptions) -> Result<Imported, ImportError> {
     let mut accounting = Accounting::new(Format::Slurm, options);
     let mut layout: Option<Layout> = None;
     lines(trace, &mut accounting, |accounting, text, line| {

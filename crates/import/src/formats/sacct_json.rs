@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::accounting::Accounting;
 use crate::error::{FieldError, ImportError};
 use crate::format::Format;
-use crate::log::ImportedLog;
+use crate::log::Imported;
 use crate::options::ImportOptions;
 use crate::row::{Column, Row, Schema};
 use crate::state::final_state;
@@ -45,8 +45,8 @@ const PER_CPU: u64 = 1 << 63;
 /// Converts the output of `sacct --json`, one job at a time.
 ///
 /// # Errors
-/// See [`import`](super::import).
-pub(super) fn slurm_json(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, ImportError> {
+/// See [`imported`](super::imported).
+pub(super) fn slurm_json(trace: &Trace, options: &ImportOptions) -> Result<Imported, ImportError> {
     let columns =
         COLUMNS.into_iter().chain([(Column::User, "user"), (Column::Group, "group"), (Column::Qos, "qos")]);
     let schema = Schema::new(columns);

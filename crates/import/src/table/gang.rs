@@ -1,34 +1,51 @@
 //! Rows of the same job that become one.
 
+use std::io;
+use std::sync::Arc;
+
+use miserly_workload::Sorted;
 use miserly_workload::swf::{Extra, Field, Record};
 
+use crate::accounting::fold;
 use crate::remark::{Remark, Remarks};
 
+/// Rows by their job, submission and wait.
+type Rows = Arc<Sorted<[i64; 3]>>;
+
 /// Keeps the last run of each job: that with the latest submission, then the latest start.
-pub(crate) fn keep_last(records: &mut Vec<Record>, remarks: &mut Remarks) {
-    fold(records, Remark::EarlierRun, remarks, |kept, later| *kept = later.clone());
+pub(crate) fn keep_last(
+    rows: &Rows,
+    remarks: &mut Remarks,
+    done: impl FnMut(&Record) -> io::Result<()>,
+) -> io::Result<()> {
+    fold_jobs(rows, Remark::EarlierRun, remarks, Record::clone_from, done)
 }
 
 /// Joins the parts of each job: sizes are summed, and it runs from the first start to the last end.
-pub(crate) fn join_parts(records: &mut Vec<Record>, remarks: &mut Remarks) {
-    fold(records, Remark::PartOfJob, remarks, join);
+pub(crate) fn join_parts(
+    rows: &Rows,
+    remarks: &mut Remarks,
+    done: impl FnMut(&Record) -> io::Result<()>,
+) -> io::Result<()> {
+    fold_jobs(rows, Remark::PartOfJob, remarks, join, done)
 }
 
-fn fold(
-    records: &mut Vec<Record>,
+fn fold_jobs(
+    rows: &Rows,
     remark: Remark,
     remarks: &mut Remarks,
-    mut work: impl FnMut(&mut Record, &Record),
-) {
-    records.sort_by_key(|record| [Field::Job, Field::Submit, Field::Wait].map(|field| record.get(field)));
-    records.dedup_by(|later, kept| {
+    work: impl Fn(&mut Record, &Record),
+    done: impl FnMut(&Record) -> io::Result<()>,
+) -> io::Result<()> {
+    let fold_job = |kept: &mut Record, later: &Record| {
         let is_same = later.get(Field::Job) == kept.get(Field::Job);
         if is_same {
             work(kept, later);
             remarks.add(remark, || format!("job {}", later.get(Field::Job)));
         }
         is_same
-    });
+    };
+    fold(rows, fold_job, done)
 }
 
 /// Adds a part to a job.

@@ -3,6 +3,7 @@
 mod bind;
 mod cell;
 mod csv;
+mod distinct;
 mod field;
 mod files;
 mod gang;
@@ -10,9 +11,11 @@ mod guess;
 mod join;
 mod json;
 mod map;
+mod names;
 mod parquet;
 mod presets;
 mod rule;
+mod sample;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -24,22 +27,23 @@ pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
 pub use files::{FilesError, is_pattern, open_log, table_files};
 pub(crate) use gang::{join_parts, keep_last};
 pub use guess::{Proposal, propose};
-pub(crate) use guess::{is_preset_header, is_table_header};
 pub use map::{ColumnMap, MapError};
 pub use presets::{PRESETS, Preset, find_preset};
-pub(crate) use source::PARQUET;
+pub(crate) use source::{PARQUET, format_of};
 
 use crate::accounting::{Accounting, TableFacts};
 use crate::error::{FieldError, ImportError};
-use crate::format::Format;
+use crate::header::{delimiter, fitting_presets};
 use crate::job::{JobSizes, RecordedTimes, Times, each, record, remarks_if};
-use crate::log::{ImportedLog, RuleCount};
+use crate::log::{Imported, RuleCount};
 use crate::options::ImportOptions;
 use crate::remark::{Remark, RemarkCount};
 use crate::state::{FinalState, final_state};
 use crate::values::{MemoryUnit, RequestedMemory};
-use bind::{Bound, Numbers};
+pub(crate) use bind::Bound;
+use bind::Numbers;
 use cell::{Cell, Clock};
+use distinct::Distinct;
 use field::FIELDS;
 use join::Joined;
 use map::Place;
@@ -70,19 +74,15 @@ pub(crate) fn tables(
     trace: &Trace,
     map: &ColumnMap,
     options: &ImportOptions,
-) -> Result<ImportedLog, ImportError> {
+) -> Result<Imported, ImportError> {
     let parts = trace.parts()?;
     let files = if parts.is_empty() { std::slice::from_ref(trace) } else { &parts[..] };
     converted(files, trace.name(), Conversion::new(map, options))
 }
 
 /// Converts files to a log with a name.
-fn converted(
-    files: &[Trace],
-    name: &str,
-    mut conversion: Conversion<'_>,
-) -> Result<ImportedLog, ImportError> {
-    let mut accounting = Accounting::new(Format::Table, conversion.options);
+fn converted(files: &[Trace], name: &str, mut conversion: Conversion<'_>) -> Result<Imported, ImportError> {
+    let mut accounting = Accounting::of_table(conversion.map.same_job, conversion.options);
     for file in files {
         conversion.read(file, files.len() > 1, &mut accounting)?;
     }
@@ -98,7 +98,7 @@ fn first_rows(
     rows: u64,
 ) -> Result<Vec<Record>, ImportError> {
     let conversion = Conversion { most: rows, ..Conversion::new(map, options) };
-    Ok(converted(std::slice::from_ref(trace), trace.name(), conversion)?.records)
+    Ok(converted(std::slice::from_ref(trace), trace.name(), conversion)?.held()?.records)
 }
 
 /// The conversion of the rows of tables.
@@ -109,8 +109,8 @@ struct Conversion<'a> {
     has: [bool; FIELDS],
     extras: Vec<(TableField, Extra)>,
     rules: Vec<RemarkCount>,
-    /// Whether all jobs have numbers of their own.
-    has_numbers: bool,
+    /// The numbers of the jobs; `None` once a job has none of its own.
+    numbers: Option<Distinct>,
     /// Most rows of a table.
     most: u64,
 }
@@ -129,7 +129,7 @@ impl Conversion<'_> {
             has,
             extras: EXTRAS.into_iter().filter(|(field, _)| has[*field as usize]).filter(is_shown).collect(),
             rules: vec![RemarkCount::default(); map.drop.len()],
-            has_numbers: has[TableField::Job as usize],
+            numbers: (options.keep_ids && has[TableField::Job as usize]).then(Distinct::default),
             most: u64::MAX,
         }
     }
@@ -177,6 +177,7 @@ impl Conversion<'_> {
         bound.wanted.rows = self.most;
         let unit = source.unit();
         let wanted = bound.wanted.columns.len();
+        let mut numbers = Numbers::NONE;
         source.each(&bound.wanted, &mut |cells, number| {
             let place = || {
                 let place = format!("{unit} {number}");
@@ -198,28 +199,28 @@ impl Conversion<'_> {
                     for (cell, column) in all[wanted..].iter_mut().zip(columns) {
                         *cell = joined.cell(&key, *column);
                     }
-                    self.add(&bound, &all[..wanted + columns.len()], accounting, &place)
+                    self.add(&bound, &all[..wanted + columns.len()], &mut numbers, accounting, &place)
                 }
-                _ => self.add(&bound, cells, accounting, &place),
+                _ => self.add(&bound, cells, &mut numbers, accounting, &place),
             };
             let refused = added.or_else(|error| accounting.refuse(error, place));
             refused.map_err(|error| error.at_place(trace.name(), unit, number))
         })
     }
 
-    /// Adds the job of a row.
+    /// Adds the job of a row. `numbers` are those of another row.
     fn add(
         &mut self,
         bound: &Bound,
         cells: &[Cell<'_>],
+        numbers: &mut Numbers,
         accounting: &mut Accounting<'_>,
         place: &dyn Fn() -> String,
     ) -> Result<(), FieldError> {
         use TableField::{Group, Job, Partition, Procs, Queue, Status, User};
-        let mut numbers = Numbers::NONE;
-        bound.read(cells, &mut self.clock, &mut numbers)?;
+        bound.read(cells, &mut self.clock, numbers)?;
         let is_repeated = self.clock.take_repeated();
-        if let Some(rule) = bound.rule(&numbers, cells) {
+        if let Some(rule) = bound.rule(numbers, cells) {
             self.rules[rule].add(1, place);
             accounting.leave_out_at(Remark::Dropped, place);
             return Ok(());
@@ -230,12 +231,12 @@ impl Conversion<'_> {
             return Ok(());
         }
         let mut rounded = 0;
-        let Some(recorded) = self.times(&numbers, &mut rounded)? else {
+        let Some(recorded) = self.times(numbers, &mut rounded)? else {
             accounting.leave_out_at(Remark::NoSubmitTime, place);
             return Ok(());
         };
-        let sizes = self.sizes(&numbers)?;
-        let estimate = whole(&numbers, TableField::Estimate, &mut rounded)?.filter(|estimate| *estimate > 0);
+        let sizes = self.sizes(numbers)?;
+        let estimate = whole(numbers, TableField::Estimate, &mut rounded)?.filter(|estimate| *estimate > 0);
         let cpu_time =
             numbers.get(TableField::CpuTime).map(|seconds| amount(seconds * 1000.0, TableField::CpuTime));
         let code = match status {
@@ -247,8 +248,8 @@ impl Conversion<'_> {
         let mut record = record(&times, &sizes, estimate, cpu_time.transpose()?, code);
         let names = [User, Group, Queue, Partition].map(|field| bound.text(field, cells));
         accounting.numbers.set_names(names.each_ref().map(Option::as_deref), &mut record);
-        self.set_extras(bound, &numbers, cells, &mut record)?;
-        let has_part = [Procs, TableField::RequestedProcs].into_iter().any(|field| is_part(&numbers, field));
+        self.set_extras(bound, numbers, cells, &mut record)?;
+        let has_part = [Procs, TableField::RequestedProcs].into_iter().any(|field| is_part(numbers, field));
         times.remarks.extend(remarks_if([
             (is_repeated, Remark::RepeatedHour),
             (rounded > 0, Remark::Rounded),
@@ -258,13 +259,16 @@ impl Conversion<'_> {
         ]));
         let job = bound.text(Job, cells);
         let number = job.as_deref().and_then(job_number);
-        self.has_numbers &= number.is_some();
+        let is_own = |numbers: &mut Distinct| {
+            number.is_some_and(|number| self.map.same_job != SameJob::Own || numbers.add(number))
+        };
+        self.numbers.take_if(|numbers| !is_own(numbers));
         if let Some(number) = number {
             record.set(miserly_workload::swf::Field::Job, number);
         } else if self.map.same_job != SameJob::Own {
             record.set(miserly_workload::swf::Field::Job, accounting.numbers.named_job(job.as_deref()));
         }
-        accounting.push(record, &times.remarks, place);
+        accounting.push(&record, &times.remarks, place);
         Ok(())
     }
 
@@ -405,7 +409,7 @@ impl Conversion<'_> {
             map: self.map.name.clone(),
             same_job: self.map.same_job,
             is_relative: self.map.is_relative,
-            has_numbers: self.has_numbers,
+            has_numbers: self.numbers.is_some(),
             zone: self.options.time_zone.clone().or_else(|| self.map.zone.clone()),
             rules: rules.map(|(text, tally)| RuleCount { text, tally }).collect(),
             notes,
@@ -428,8 +432,9 @@ fn job_number(text: &str) -> Option<i64> {
 /// Returns whole seconds or kB, rounded half up. Those with a fraction are counted.
 fn whole(numbers: &Numbers, field: TableField, rounded: &mut u64) -> Result<Option<i64>, FieldError> {
     let Some(number) = numbers.get(field) else { return Ok(None) };
-    *rounded += u64::from(number.fract() != 0.0);
-    amount((number + 0.5).floor(), field).map(Some)
+    let is_whole = exact(number).is_some();
+    *rounded += u64::from(!is_whole);
+    amount(if is_whole { number } else { (number + 0.5).floor() }, field).map(Some)
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "below 10^15")]
@@ -443,7 +448,14 @@ fn amount(number: f64, field: TableField) -> Result<i64, FieldError> {
 #[allow(clippy::cast_possible_truncation, reason = "below 10^9")]
 fn ceil(number: f64) -> i64 {
     // A product of decimals, such as 0.1 * 30, may be a little above a whole number.
-    (number - 1e-9).ceil() as i64
+    exact(number).unwrap_or_else(|| (number - 1e-9).ceil() as i64)
+}
+
+/// Returns the number if it is a whole one. Rounding costs more than this test.
+#[allow(clippy::cast_possible_truncation, reason = "compared with the original")]
+fn exact(number: f64) -> Option<i64> {
+    let whole = number as i64;
+    (whole as f64 - number == 0.0).then_some(whole)
 }
 
 fn is_part(numbers: &Numbers, field: TableField) -> bool {
@@ -458,11 +470,11 @@ fn out_of_range(field: TableField, number: f64, expected: &'static str) -> Field
 pub(crate) fn no_map(trace: &Trace) -> Result<ImportError, ImportError> {
     let parts = trace.parts()?;
     let first = parts.first().unwrap_or(trace);
-    let source = Source::open(first, &map::TableForm::default(), guess::delimiter(first)?)?;
+    let source = Source::open(first, &map::TableForm::default(), delimiter(first)?)?;
     let names: Vec<&str> = source.names.iter().take(8).map(String::as_str).collect();
     let more = if source.names.len() > names.len() { ", ..." } else { "" };
     let what = format!("a table in {} with the columns {}{more}", source.format, names.join(", "));
-    let presets = guess::fitting_presets(&source.names);
+    let presets = fitting_presets(&source.names);
     let fits = if presets.is_empty() {
         String::new()
     } else {

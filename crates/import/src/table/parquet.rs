@@ -92,17 +92,15 @@ mod read {
                     for column in &mut columns {
                         column.fill(rows).map_err(failed)?;
                     }
+                    let mut cells = [Cell::Null; Wanted::MOST];
+                    let mut places = [0; Wanted::MOST];
                     for row in 0..rows {
                         if number == wanted.rows {
                             return Ok(());
                         }
                         number += 1;
-                        for column in &mut columns {
-                            column.advance(row);
-                        }
-                        let mut cells = [Cell::Null; Wanted::MOST];
-                        for (cell, column) in cells.iter_mut().zip(&columns) {
-                            *cell = column.cell();
+                        for ((cell, next), column) in cells.iter_mut().zip(&mut places).zip(&columns) {
+                            *cell = column.cell(row, next);
                         }
                         work(Ok(&cells[..columns.len()]), number)?;
                     }
@@ -120,9 +118,6 @@ mod read {
         /// The level of a value that is not null.
         level: i16,
         levels: Vec<i16>,
-        /// The place of the value of the row; `None` if it is null.
-        current: Option<usize>,
-        next: usize,
     }
 
     enum Values {
@@ -208,13 +203,12 @@ mod read {
                 ColumnReader::FixedLenByteArrayColumnReader(reader) => Values::Fixed(reader, vec![]),
             };
             let (meaning, level) = (Meaning::new(descriptor), descriptor.max_def_level());
-            Ok(Column { values, meaning, level, levels: vec![], current: None, next: 0 })
+            Ok(Column { values, meaning, level, levels: vec![] })
         }
 
         /// Decodes the next rows.
         fn fill(&mut self, rows: usize) -> Result<(), ParquetError> {
             self.levels.clear();
-            self.next = 0;
             let levels = (self.level > 0).then_some(&mut self.levels);
             match &mut self.values {
                 Values::Bool(reader, values) => fill(reader, values, levels, rows),
@@ -228,15 +222,13 @@ mod read {
             }
         }
 
-        /// Goes to a row.
-        fn advance(&mut self, row: usize) {
-            let is_null = self.level > 0 && self.levels.get(row).is_none_or(|level| *level < self.level);
-            self.current = (!is_null).then_some(self.next);
-            self.next += usize::from(!is_null);
-        }
-
-        fn cell(&self) -> Cell<'_> {
-            let Some(at) = self.current else { return Cell::Null };
+        /// Returns the cell of a row. `next` is the place of its value, unless it is null, and then that of the next one.
+        fn cell(&self, row: usize, next: &mut usize) -> Cell<'_> {
+            if self.level > 0 && self.levels.get(row).is_none_or(|level| *level < self.level) {
+                return Cell::Null;
+            }
+            let at = *next;
+            *next += 1;
             let found = match &self.values {
                 Values::Bool(_, values) => values.get(at).map(|&truth| Cell::Int(truth.into())),
                 Values::I32(_, values) => values.get(at).map(|&number| self.meaning.of(number.into())),

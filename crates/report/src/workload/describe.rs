@@ -8,7 +8,7 @@ use super::json::studied_or_common;
 use super::month::month_text;
 use super::sizes::sizes_text;
 use super::text::{LABEL, bar, commons, duration, labelled, percent, share, short};
-use crate::numbers::decimals;
+use crate::numbers::{count, decimals};
 
 const BAR: u64 = 24;
 
@@ -179,7 +179,7 @@ fn extras(log: &Description) -> String {
                 format!("{} ({})", value.replace(char::is_control, "\u{fffd}"), percent(*share))
             };
             let mut values: Vec<_> = stats.common.iter().map(common).collect();
-            values[0] = format!("{} different; most jobs: {}", stats.distinct, values[0]);
+            values[0] = format!("{} different; most jobs: {}", count(stats.distinct), values[0]);
             items.append(&mut values);
         }
         let unit = match stats.extra {
@@ -290,6 +290,13 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn many_values_of_an_extra_field() {
+        let jobs = (0..1_234).map(|job| format!("{job} 0 5 60 4 1 9 4 90 9 1 7 1 1 1 1 -1 -1 n{job}\n"));
+        let text = text(&format!("; Extra: name\n{}", jobs.collect::<String>()));
+        assert!(text.contains(" 1 234 different; most jobs: n"), "{text}");
     }
 
     #[test]

@@ -21,7 +21,9 @@ fn jobs(drawn: &[Drawn], first: i64) -> Vec<Job> {
 }
 
 fn trace(jobs: &[Job]) -> Trace {
-    let mut text = "; MaxProcs: 4\n; UnixStartTime: 1000000000\n; MaxJobs: 99\n; Extra: nodes\n".to_owned();
+    let mut text =
+        "; MaxProcs: 4\n; UnixStartTime: 1000000000\n; MaxJobs: 99\n; Warmup: 77\n; Extra: nodes\n"
+            .to_owned();
     for [number, submit, wait, runtime, procs, estimate] in jobs {
         let tail = "-1 1 -1 -1 -1 -1 -1 1 5";
         text +=
@@ -165,6 +167,7 @@ proptest! {
                 prop_assert_eq!(record.get(Field::PrecedingJob) == 1, has_first);
             }
             prop_assert_eq!(survey.header.unix_start(), Some(1_000_000_000 + begin));
+            prop_assert_eq!(survey.header.warmup(), Some(before).filter(|before| *before > 0));
             prop_assert_eq!(survey.header.value("MaxJobs"), Some(&*got.len().to_string()));
         }
     }

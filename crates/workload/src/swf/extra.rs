@@ -82,20 +82,20 @@ pub struct ExtraError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
+pub(super) enum Value {
     Number(u64),
     Text(Box<str>),
 }
 
 /// The extra fields of a job. Without any, they have the size of a pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extras(Option<Box<Values>>);
+pub struct Extras(pub(super) Option<Box<Values>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Values {
-    known: [Option<Value>; Extra::ALL.len()],
+pub(super) struct Values {
+    pub(super) known: [Option<Value>; Extra::ALL.len()],
     /// The values of columns without a known name, as written.
-    unknown: Vec<Box<str>>,
+    pub(super) unknown: Vec<Box<str>>,
 }
 
 impl Extras {

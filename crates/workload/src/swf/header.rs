@@ -2,7 +2,7 @@
 
 use miserly_core::Procs;
 
-use super::ExtraColumns;
+use super::{ExtraColumns, SECONDS_MAX};
 
 /// The header comments of a log that a simulation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +60,13 @@ impl Header {
         self.value("UnixStartTime").and_then(|value| value.parse().ok())
     }
 
+    /// Returns `Warmup`: the second of the log from which jobs are measured, if it is positive.
+    pub fn warmup(&self) -> Option<i64> {
+        self.value("Warmup")
+            .and_then(|value| value.parse().ok())
+            .filter(|second| (1..=SECONDS_MAX).contains(second))
+    }
+
     /// Returns `TimeZone`: seconds east of Greenwich, without summer time.
     pub fn time_zone(&self) -> Option<i64> {
         let offset = self.value("TimeZone").and_then(|value| value.parse().ok())?;
@@ -106,6 +113,15 @@ mod tests {
         assert_eq!(header("; MaxProcs: 99999999999").procs(), None);
         assert_eq!(header("; MaxProcs: 1,024").procs(), None);
         assert_eq!(header("; Note: nothing").procs(), None);
+    }
+
+    #[test]
+    fn the_warm_up_of_a_window() {
+        let warmup = |value: &str| header(&format!("; Warmup: {value}")).warmup();
+        assert_eq!(
+            ["2", "172800", "0", "-5", "2d", "10000000001"].map(warmup),
+            [Some(2), Some(172_800), None, None, None, None]
+        );
     }
 
     #[test]

@@ -10,6 +10,8 @@ mod record;
 
 mod extra;
 
+mod packed;
+
 mod status;
 
 mod parse;

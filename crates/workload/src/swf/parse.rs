@@ -6,6 +6,9 @@ use super::record::{DECIMAL_MAX, Decimal, Field, Record};
 /// Maximum number of digits of a field. More digits are damage.
 const DIGITS_MAX: usize = 15;
 
+/// Largest number with these digits.
+const WHOLE_MAX: i64 = 999_999_999_999_999;
+
 /// Largest time in seconds: over three hundred years, far below the overflow of ticks.
 pub(crate) const SECONDS_MAX: i64 = 10_000_000_000;
 
@@ -321,12 +324,30 @@ fn parse_field(field: Field, token: &[u8], record: &mut Record) -> Result<i64, L
         Bad::Text => not_a_number(field, token),
         Bad::Range => out_of_range(field, token),
     })?;
-    let limit = match field {
+    if value.abs() > limit(field) { Err(out_of_range(field, token)) } else { Ok(value) }
+}
+
+/// Returns the largest value of a field.
+fn limit(field: Field) -> i64 {
+    match field {
         _ if field.is_time() => SECONDS_MAX,
         Field::Allocated | Field::RequestedProcs => PROCS_MAX,
-        _ => return Ok(value),
-    };
-    if value.abs() > limit { Err(out_of_range(field, token)) } else { Ok(value) }
+        _ => WHOLE_MAX,
+    }
+}
+
+impl Record {
+    /// Checks that a line of a log can have the values.
+    ///
+    /// # Errors
+    /// A value is out of the range of its field.
+    pub fn check(&self) -> Result<(), LineError> {
+        let beyond = |field: &Field| !(-limit(*field)..=limit(*field)).contains(&self.get(*field));
+        match Field::ALL.into_iter().find(beyond) {
+            Some(field) => Err(out_of_range(field, self.get(field).to_string().as_bytes())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Removes the decimals of `12.50`; `None` if the point is not followed by digits.
@@ -408,6 +429,19 @@ mod tests {
         check(&format!("  1\t0 588530 937 306 142.00 {TAIL} -1 \r"), Ok((1, "142.00", -1)));
         check(&format!("007 0 -1 1 1 .5 {TAIL} 0"), Ok((7, ".5", 0)));
         check(&format!("007 0 -1 1 1 5. {TAIL} 0"), Ok((7, "5.", 0)));
+    }
+
+    #[test]
+    fn a_record_has_the_range_of_a_line() {
+        for field in Field::ALL {
+            let mut record = Record::unknown();
+            assert_eq!(record.check(), Ok(()));
+            record.set(field, limit(field));
+            assert_eq!(record.check(), Ok(()));
+            record.set(field, -limit(field) - 1);
+            let text = record.get(field).to_string();
+            assert_eq!(record.check(), Err(LineError::OutOfRange { field, text }));
+        }
     }
 
     #[test]

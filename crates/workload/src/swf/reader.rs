@@ -6,6 +6,8 @@ use std::io::{self, BufRead};
 use super::extra::{ExtraColumns, Extras};
 use super::parse::{Deviations, LineError, is_blank, parse_counted, parse_plain};
 use super::record::Record;
+use super::writer::append;
+use crate::converted::ConvertedReader;
 
 /// Longest accepted line in bytes. Real lines have a few hundred bytes.
 const LINE_MAX: usize = 1 << 16;
@@ -96,6 +98,8 @@ pub struct Reader<R> {
     fills_missing: bool,
     deviations: Deviations,
     columns: ExtraColumns,
+    /// A log without a text, which is read in place of the input.
+    converted: Option<Box<ConvertedReader>>,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -112,7 +116,13 @@ impl<R: BufRead> Reader<R> {
             fills_missing: false,
             deviations,
             columns,
+            converted: None,
         }
+    }
+
+    /// Returns the reader with a log that was converted in place of its input.
+    pub(crate) fn of_converted(self, log: ConvertedReader) -> Reader<R> {
+        Reader { converted: Some(Box::new(log)), ..self }
     }
 
     /// Returns the reader that takes missing fields at the end of a line as unknown, if `fill` is set.
@@ -139,6 +149,9 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// The line is malformed, or the input fails.
     pub fn next_line(&mut self) -> Result<Option<LogLine<'_>>, ReadError> {
+        if self.converted.as_ref().is_some_and(|log| !log.has_comment()) {
+            return Ok(self.next_converted()?.then_some(LogLine::Job(&self.record)));
+        }
         if !self.fill()? {
             return Ok(None);
         }
@@ -170,6 +183,9 @@ impl<R: BufRead> Reader<R> {
 
     /// Advances to the next job; `false` at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, ReadError> {
+        if self.converted.is_some() {
+            return self.next_converted();
+        }
         while !self.parse_in_place()? {
             match self.next_line()? {
                 None => return Ok(false),
@@ -178,6 +194,39 @@ impl<R: BufRead> Reader<R> {
             }
         }
         Ok(true)
+    }
+
+    /// Advances to the next job of a converted log; `false` at the end.
+    fn next_converted(&mut self) -> Result<bool, ReadError> {
+        let Some(log) = &mut self.converted else { return Ok(false) };
+        self.line += log.skip_comments();
+        match log.next_job() {
+            Ok(Some(job)) => {
+                // The reader of the jobs overwrites the record.
+                std::mem::swap(&mut self.record, job);
+                self.line += 1;
+                let checked = self.record.check();
+                checked.map_err(|error| ReadError::Malformed { line: self.line, error }).map(|()| true)
+            }
+            Ok(None) => Ok(false),
+            Err(error) => Err(ReadError::Io { line: self.line, error }),
+        }
+    }
+
+    /// Reads one line of a converted log into the buffer; `false` at the end.
+    fn fill_converted(&mut self) -> Result<bool, ReadError> {
+        self.has_line_end = true;
+        if let Some(comment) = self.converted.as_mut().and_then(|log| log.next_comment()) {
+            self.buffer.extend_from_slice(comment.as_bytes());
+            self.columns = ExtraColumns::of_comment(comment).unwrap_or(std::mem::take(&mut self.columns));
+            self.line += 1;
+            return Ok(true);
+        }
+        let found = self.next_converted()?;
+        if found {
+            append(&self.record, &self.columns, &mut self.buffer);
+        }
+        Ok(found)
     }
 
     /// Returns the job reached by [`advance`](Reader::advance).
@@ -249,6 +298,9 @@ impl<R: BufRead> Reader<R> {
     /// the input.
     fn fill(&mut self) -> Result<bool, ReadError> {
         self.buffer.clear();
+        if self.converted.is_some() {
+            return self.fill_converted();
+        }
         loop {
             let available = match self.input.fill_buf() {
                 Ok(available) => available,

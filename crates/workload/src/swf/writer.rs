@@ -50,17 +50,7 @@ impl<W: Write> SwfWriter<W> {
     /// The output fails.
     pub fn job(&mut self, record: &Record) -> io::Result<()> {
         self.text.clear();
-        for field in Field::ALL {
-            if field != Field::Job {
-                self.text.push(b' ');
-            }
-            if field == Field::CpuTime {
-                self.text.extend_from_slice(record.cpu_time().as_bytes());
-            } else {
-                write!(self.text, "{}", record.get(field))?;
-            }
-        }
-        self.columns.write(record.extras(), &mut self.text);
+        append(record, &self.columns, &mut self.text);
         self.text.push(b'\n');
         self.output.write_all(&self.text)
     }
@@ -69,4 +59,20 @@ impl<W: Write> SwfWriter<W> {
     pub fn into_inner(self) -> W {
         self.output
     }
+}
+
+/// Appends a job line without its end.
+pub(super) fn append(record: &Record, columns: &ExtraColumns, line: &mut Vec<u8>) {
+    for field in Field::ALL {
+        if field != Field::Job {
+            line.push(b' ');
+        }
+        if field == Field::CpuTime {
+            line.extend_from_slice(record.cpu_time().as_bytes());
+        } else {
+            // Writing to memory cannot fail.
+            let _ = write!(line, "{}", record.get(field));
+        }
+    }
+    columns.write(record.extras(), line);
 }
