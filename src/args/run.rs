@@ -93,9 +93,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "D", value_parser = shake, conflicts_with = "offline", allow_negative_numbers = true, default_value = "0")]
     pub(crate) shake: u32,
 
-    /// Excludes jobs submitted within D of the first one from the measures: seconds, or 90min, 12h, 7d
-    #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true, default_value = "0")]
-    pub(crate) warmup: i64,
+    /// Excludes jobs submitted within D of the first one from the measures: seconds, or 90min, 12h, 7d [default: that of the log's header, else 0]
+    #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) warmup: Option<i64>,
 
     /// The seed of the random numbers
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]

@@ -166,7 +166,8 @@ impl<S: Site> ShimLoop<S> {
             let Stage::Running(supervision) = &supervised.stage else { continue };
             let Some(Wanted { window, is_revoked }) = self.grants.wanted.get(&attempt) else { continue };
             let held = supervision.held.has_any();
-            let planned = window.as_ref().map(|window| convert::window(self.site().host().clock(), window));
+            let window = window.as_ref().filter(|window| self.is_ahead(window));
+            let planned = window.map(|window| convert::window(self.site().host().clock(), window));
             let action = match (window, planned) {
                 (Some(window), Some(planned)) if self.blockers(attempt, CpuUse::of(&planned)).is_empty() => {
                     Some(Action::PlanWindow(window.clone()))
@@ -188,6 +189,11 @@ impl<S: Site> ShimLoop<S> {
                 self.pass_on(attempt, AttemptMessage::Do(action));
             }
         }
+    }
+
+    /// Returns whether a window begins later than now. After a stall, a plan may be old: its shim would begin the window at once.
+    fn is_ahead(&self, window: &PlannedWindow) -> bool {
+        self.site().host().clock().boot_time(window.start) > self.site().now()
     }
 
     /// Returns the other attempts whose shims may have a window that overlaps with a use.
@@ -275,7 +281,8 @@ impl<S: Site> ShimLoop<S> {
     /// Returns the planned window with which an attempt is launched: its shim has it from the beginning, if nothing is in its way.
     pub(crate) fn window_at_launch(&mut self, attempt: Attempt) -> Option<PlannedWindow> {
         self.grants.launches.remove(&attempt);
-        let window = self.grants.wanted.get(&attempt)?.window.as_ref()?;
+        let window =
+            self.grants.wanted.get(&attempt)?.window.as_ref().filter(|window| self.is_ahead(window))?;
         let planned: ReservedWindow = convert::window(self.site().host().clock(), window);
         if !self.blockers(attempt, CpuUse::of(&planned)).is_empty() {
             return None;

@@ -27,8 +27,9 @@ pub struct RunOptions {
     pub feedback: Option<Feedback>,
     /// How the events of one instant reach the policy.
     pub event_order: EventOrder,
-    /// Simulate, but do not measure, jobs submitted within so many seconds of the first one.
-    pub warmup: i64,
+    /// Simulate, but do not measure, jobs submitted within so many seconds of the first one; that of the log's header if none is
+    /// given.
+    pub warmup: Option<i64>,
     /// Measure the jobs of these batches by termination, in place of those behind the warm-up.
     pub batches: Option<BatchRule>,
     /// Opportunistic and interactive work, on machines with pools.

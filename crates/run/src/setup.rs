@@ -107,8 +107,8 @@ impl RunSetup {
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
         let pools = machines(&spec, unix_start);
-        if options.warmup == 0 && options.batches.is_none() {
-            options.warmup = warmup_of(&survey, &options.jobs);
+        if options.batches.is_none() {
+            options.warmup.get_or_insert_with(|| warmup_of(&survey, &options.jobs));
         }
         options.jobs.procs = spec.procs();
         options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
@@ -184,7 +184,7 @@ impl RunSetup {
 
     /// Returns the time after the first submission in which jobs are not measured.
     pub fn warmup(&self) -> Span {
-        Span::from_secs(self.options.warmup).unwrap_or(Span::MAX)
+        Span::from_secs(self.options.warmup.unwrap_or_default()).unwrap_or(Span::MAX)
     }
 
     /// Returns a simulation of the machine under `policy`.

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use miserly_api::model::{
     Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status, WaitReason,
 };
+use miserly_attempt::shim::BEGIN_DELAY;
 use miserly_engine::{
     Attempt, Caller, DaemonInfo, DaemonReply, DaemonRequest, EndedFilter, EndedJobs, Engine, JobRow,
     JournalError, MemoryJournal, Snapshot,
@@ -21,7 +22,7 @@ use miserly_engine::{
 
 use crate::checks::shims::SaidOf;
 use crate::journals::WorldJournal;
-use crate::site::NoLauncher;
+use crate::site::{NoLauncher, ticks};
 use crate::step::{Habit, Request, SECOND, Wish};
 use crate::world::{Checked, World};
 
@@ -581,9 +582,11 @@ fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
 ///
 /// Its limit may just have changed, and there may have been no daemon to say so.
 fn check_limit((limit, since): (Duration, i64), start: i64, end: i64, quiet_since: i64) -> Checked {
-    let due = start + crate::site::ticks(limit);
+    let due = start + ticks(limit);
     let is_known = since.max(quiet_since) + EXTENDED < end;
-    if is_known && end + LONGEST_GRACE + TOLERANCE < due {
+    // A shim that begins its window beside a daemon that does not, begins it later, and ends it as planned.
+    let late = ticks(BEGIN_DELAY);
+    if is_known && end + LONGEST_GRACE + late + TOLERANCE < due {
         return Err(format!(
             "it began at {start} and was ended for its time at {end}, which was until {due}"
         ));

@@ -22,6 +22,7 @@ use miserly_marks::{mark, mark_variant};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::late_start::LONGEST_DELAY;
 use crate::promise::counts::PromiseBook;
 use crate::promise::recorded::{RecordedPromise, RecordedPromises};
 
@@ -272,9 +273,9 @@ impl PromiseLog {
         self.open.map(|open| open.slack)
     }
 
-    /// Returns whether the plan is behind the open promise.
-    pub(crate) fn is_at_risk(&self) -> bool {
-        self.open.is_some_and(|open| open.cause.is_some())
+    /// Returns whether the plan is behind the open promise, or its instant has passed without one.
+    pub(crate) fn is_at_risk(&self, now: Time) -> bool {
+        self.risk(None, now).is_some()
     }
 
     /// Returns the latest start by a planned start.
@@ -305,10 +306,15 @@ impl PromiseLog {
         self.open.is_some()
     }
 
-    /// Returns the promise of the present run as clients see it. `window` returns the window that begins at an instant.
+    /// Returns the promise of the present run as clients see it now. `window` returns the window that begins at an instant.
     ///
     /// A job that waits has one only while it is open.
-    pub(crate) fn view(&self, waits: bool, window: impl Fn(Time) -> Window) -> Option<PromiseView> {
+    pub(crate) fn view(
+        &self,
+        waits: bool,
+        now: Time,
+        window: impl Fn(Time) -> Window,
+    ) -> Option<PromiseView> {
         if waits && self.open.is_none() {
             return None;
         }
@@ -328,16 +334,22 @@ impl PromiseLog {
         Some(PromiseView {
             promised: window(promised),
             now: last.map(&window),
-            at_risk: self.risk(last),
+            at_risk: self.risk(last, now),
             history: self.entries.iter().enumerate().map(change).collect(),
         })
     }
 
     /// Returns how far the plan is behind the open promise. `last` is the latest start by the plan.
-    fn risk(&self, last: Option<Time>) -> Option<AtRisk> {
+    ///
+    /// While an overdue job is in the way, no plan follows the passing time.
+    fn risk(&self, last: Option<Time>, now: Time) -> Option<AtRisk> {
         let open = self.open?;
         let behind = |last: Time| (last - open.latest - open.slack).as_secs_f64();
-        open.cause.map(|cause| AtRisk { by: last.map(behind), why: cause })
+        let of_plan = open.cause.map(|cause| AtRisk { by: last.map(behind), why: cause });
+        of_plan.or_else(|| {
+            let by = Some(now - open.latest).filter(|by| *by > LONGEST_DELAY)?;
+            Some(AtRisk { by: Some(by.as_secs_f64()), why: PromiseChangeReason::Overdue })
+        })
     }
 
     /// Returns the judged promises, as clients see them. `wall` returns the wall time of an instant.
@@ -464,7 +476,7 @@ mod tests {
         for (start, late) in [(10, None), (12, None), (13, Some(1)), (40, Some(28))] {
             let (mut log, mut book) = given(10);
             log.move_plan(wall(1), at(start), PromiseChangeReason::Away);
-            assert_eq!(log.is_at_risk(), late.is_some(), "{start}");
+            assert_eq!(log.is_at_risk(Time::ZERO), late.is_some(), "{start}");
             log.start(&mut book, JOB, wall(2), at(start), PromiseChangeReason::Shutdown);
             let verdict = late.map_or(Verdict::Kept, |by| Verdict::Late {
                 by: Span::from_ticks(by),
@@ -489,7 +501,7 @@ mod tests {
         );
         assert_eq!(log.entries.len(), 3, "repetitions of a cause are merged: {log:?}");
         log.give(&mut book, wall(2), at(11), Span::ZERO);
-        assert!(!log.is_at_risk());
+        assert!(!log.is_at_risk(Time::ZERO));
         log.start(&mut book, JOB, wall(3), at(11), PromiseChangeReason::Away);
         check(&book, [1, 1, 0, 0, 0, 0]);
     }
@@ -499,7 +511,10 @@ mod tests {
         let (mut log, mut book) = given(10);
         log.start(&mut book, JOB, wall(10), at(10), PromiseChangeReason::Away);
         log.renew(PromiseChangeReason::Retried);
-        assert!(log.view(true, |_| unreachable!()).is_none(), "it has none until its policy gives one");
+        assert!(
+            log.view(true, Time::ZERO, |_| unreachable!()).is_none(),
+            "it has none until its policy gives one"
+        );
         log.give(&mut book, wall(15), at(30), SLACK);
         check(&book, [2, 1, 0, 0, 0, 1]);
         log.start(&mut book, JOB, wall(33), at(33), PromiseChangeReason::Away);
@@ -551,7 +566,7 @@ mod tests {
         log.move_plan(wall(1), Time::MAX, PromiseChangeReason::Operator);
         log.renew(PromiseChangeReason::Released);
         log.give(&mut book, wall(5), at(60), SLACK);
-        assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(12)), true));
+        assert_eq!((log.latest_start(), log.is_at_risk(Time::ZERO)), (Some(at(12)), true));
         log.start(&mut book, JOB, wall(60), at(60), PromiseChangeReason::Away);
         let late = Verdict::Late { by: Span::from_ticks(48), cause: PromiseChangeReason::Operator };
         assert_eq!(log.judged.last().map(|judged| judged.verdict), Some(late));
@@ -559,15 +574,25 @@ mod tests {
     }
 
     #[test]
+    fn a_promise_whose_instant_has_passed_is_at_risk() {
+        let (log, _) = given(10);
+        let risk = |now| log.risk(log.latest_start(), now);
+        assert_eq!([at(12), at(12) + LONGEST_DELAY].map(risk), [None, None]);
+        let late = Some(AtRisk { by: Some(3.0), why: PromiseChangeReason::Overdue });
+        assert_eq!(risk(at(12) + Span::from_ticks(3_000_000)), late);
+    }
+
+    #[test]
     fn a_promise_without_a_plan_is_at_risk() {
         let (mut log, mut book) = given(10);
         log.renew(PromiseChangeReason::Lost);
-        let view = log.view(true, |start| Window { start: wall(start.ticks()), end: wall(start.ticks()) });
+        let view = log
+            .view(true, Time::ZERO, |start| Window { start: wall(start.ticks()), end: wall(start.ticks()) });
         let view = view.unwrap();
         assert_eq!(view.now, None, "that of its former plan");
         assert_eq!(view.at_risk, Some(AtRisk { by: None, why: PromiseChangeReason::Lost }));
         log.give(&mut book, wall(1), at(11), SLACK);
-        assert!(!log.is_at_risk());
+        assert!(!log.is_at_risk(Time::ZERO));
         check(&book, [1, 0, 0, 0, 0, 1]);
     }
 
@@ -584,7 +609,7 @@ mod tests {
             r#"{"promises":[{"at":1,"start":5},{"at":2,"start":3},{"at":3,"start":9,"broken":"away"}]}"#;
         let mut log: PromiseLog = serde_json::from_str(waits).unwrap();
         log.settle(true);
-        assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(5)), true));
+        assert_eq!((log.latest_start(), log.is_at_risk(Time::ZERO)), (Some(at(5)), true));
         let text = serde_json::to_string(&log).unwrap();
         assert_eq!(serde_json::from_str::<PromiseLog>(&text).unwrap(), log);
     }
@@ -595,6 +620,6 @@ mod tests {
             "promise_kept":true}"#;
         let mut log: PromiseLog = serde_json::from_str(stored).unwrap();
         log.settle(true);
-        assert_eq!((log.latest_start(), log.is_at_risk()), (Some(at(30)), false));
+        assert_eq!((log.latest_start(), log.is_at_risk(Time::ZERO)), (Some(at(30)), false));
     }
 }

@@ -53,7 +53,7 @@ impl Snapshot {
                 && self.setup.opportunistic.is_some()
                 && record.gpus() == 0,
             phase: self.phase(now, record, entry.as_ref()),
-            promise: record.promise.view(waits, |start| record.window(now, start)),
+            promise: record.promise.view(waits, now.ticks, |start| record.window(now, start)),
             planned: entry.as_ref().and_then(planned_start).map(|at| now.wall_at(at)),
             forecast: None,
             reasons: self.reasons(now, record, in_ledger),
@@ -228,7 +228,7 @@ impl Snapshot {
             }
         };
         let counts = self.values.promises.counts();
-        let at_risk = self.jobs.iter().filter(|record| record.promise.is_at_risk()).count();
+        let at_risk = self.jobs.iter().filter(|record| record.promise.is_at_risk(now.ticks)).count();
         Status {
             version: env!("CARGO_PKG_VERSION").into(),
             pid: self.info.pid,

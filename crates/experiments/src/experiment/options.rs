@@ -75,7 +75,7 @@ impl Options {
             jobs,
             feedback: feedback.transpose()?,
             event_order: word(self.event_order.as_deref(), "event-order", &EventOrder::ALL)?,
-            warmup: self.warmup.unwrap_or_default(),
+            warmup: self.warmup,
             batches: self.batches()?,
             ..RunOptions::default()
         })

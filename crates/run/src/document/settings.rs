@@ -97,7 +97,7 @@ impl RunSetup {
             offline: jobs.arrivals == ArrivalScaling::Offline,
             shake: Some(jobs.shake).filter(|secs| *secs > 0),
             feedback: self.options.feedback.map(|feedback| feedback.to_string()),
-            warmup: *warmup,
+            warmup: warmup.unwrap_or_default(),
             batches: batches.map(BatchSettings::from),
             seed: jobs.seed,
             idle_use: self.spec.pools.as_ref().map(|_| self.options.opportunistic.document()),
