@@ -84,7 +84,7 @@ fn two_commands_agree_on_a_difference() {
     let mut pairs = differences.filter(|pair| pair["measure"] == "wait" && pair["policy_a"] == "easy");
     let noise = &pairs.next().expect("the pair")["within_noise"];
     assert_eq!(asked["significant"].as_bool(), noise.as_bool().map(|noise| !noise));
-    let groups = ["by_size", "by_user"].map(|by| asked[by].as_array().expect("groups").iter());
+    let groups = ["by_group", "by_user"].map(|by| asked[by].as_array().expect("groups").iter());
     for group in groups.into_iter().flatten().chain([all, &asked["bounded_slowdown"]]) {
         let [figure, low, high] =
             ["/difference", "/range/0", "/range/1"].map(|at| group.pointer(at).and_then(Value::as_f64));

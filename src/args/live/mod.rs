@@ -113,7 +113,7 @@ pub(crate) enum DaemonCommand {
     Stop(StopArgs),
     /// Lets the daemon read its configuration again
     ///
-    /// The log of the daemon has the outcome. Only the daemon's user and root can do this.
+    /// The command waits for the outcome, and prints why the daemon keeps the old one. Only the daemon's user and root can do this.
     Reload(DaemonArgs),
     /// Writes the history of the daemon's jobs as a log or a table
     Export(ExportArgs),

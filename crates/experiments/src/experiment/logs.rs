@@ -94,7 +94,13 @@ impl TraceFile {
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match self.found(folders) {
-                Some(path) => self.put_back(self.opened(&path, &import, reports)?)?,
+                Some(path) => {
+                    let trace = self.opened(&path, &import, reports)?;
+                    if self.prefer.as_ref().is_some_and(|prefer| path.ends_with(prefer)) {
+                        self.check_not_cleaned(&trace)?;
+                    }
+                    self.put_back(trace)?
+                }
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
@@ -143,6 +149,19 @@ impl TraceFile {
                 self.name
             )),
         }
+    }
+
+    /// Checks that the header of the preferred log, the one before the cleaning, does not say that it is a cleaned one.
+    fn check_not_cleaned(&self, trace: &Trace) -> Result<(), String> {
+        let survey = trace.survey().map_err(|error| error.to_string())?;
+        if survey.header.comments().iter().any(|comment| comment.contains("CLEANED VERSION")) {
+            return Err(format!(
+                "{} is another log than trace {:?}: its header says that it is a cleaned version; put the log there as it was before, or remove the file",
+                trace.name(),
+                self.name
+            ));
+        }
+        Ok(())
     }
 
     fn make(&self, model: &str, machines: &Machines) -> Result<Trace, String> {
