@@ -183,6 +183,7 @@ pub(crate) struct FutureArgs {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of its own.
 pub(crate) struct SlurmDriveArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,

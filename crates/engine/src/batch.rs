@@ -203,7 +203,7 @@ mod tests {
     fn the_round_of_a_refused_job_stays_if_the_policy_decided_anything_else_in_it() {
         let refused = EffectLine::Refused { job: 1, why: Refusal::Deadline };
         let planned = EffectLine::Planned { job: 2, start: Time::from_ticks(9) };
-        for (effects, lines) in [(vec![refused.clone()], 0), (vec![planned, refused], 1)] {
+        for (effects, lines) in [(vec![refused], 0), (vec![planned, refused], 1)] {
             let mut batch = PendingBatch::default();
             let submitted = r#"{"number":1,"submit":0,"estimate":7,"cpus":1,"memory":0,"gpus":0,"other":0,"user":0,"queue":0,"in_window_only":false,"restartable":false}"#;
             let submitted = vec![serde_json::from_str(submitted).unwrap()];

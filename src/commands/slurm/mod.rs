@@ -334,9 +334,9 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     }
     let summary = audit.summary();
     if args.json {
-        print_json(&summary)?
+        print_json(&summary)?;
     } else {
-        print(&audit_text(&summary))?
+        print(&audit_text(&summary))?;
     }
     if is_signalled() {
         std::process::exit(INTERRUPTED);

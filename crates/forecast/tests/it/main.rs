@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn a_difference_is_inside_its_range(rows in rows(1..60), policies in (0..3usize, 0..3usize), copies in 1..4_u64, warmup in 0..2000_i64) {
         let mut setup = setup(&lines(&rows, 100, 1));
-        let options = RunOptions { warmup, ..setup.options().clone() };
+        let options = RunOptions { warmup: Some(warmup), ..setup.options().clone() };
         setup = setup.with_options(options).unwrap();
         let [before, after] = [policy_of(policies.0), policy_of(policies.1)];
         let variant = |policy| Variant { setup: &setup, policy, added: None };

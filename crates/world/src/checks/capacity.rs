@@ -46,7 +46,7 @@ impl World {
         let is_adopted = |attempt: Attempt| status.adopted.iter().any(|adopted| adopted.job == attempt.job);
         let shares = |window: &Window| window.is_ending || is_adopted(window.attempt);
         let windows = self.machine.windows().into_iter();
-        let windows = windows.filter(|window| !window.is_of_user && !(window.takes_turns && shares(window)));
+        let windows = windows.filter(|window| !(window.is_of_user || window.takes_turns && shares(window)));
         for window in windows {
             for cpu in &window.cpus {
                 let Some(other) = owner.insert(*cpu, window.clone()) else { continue };
