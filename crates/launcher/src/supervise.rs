@@ -162,9 +162,14 @@ impl<S: Site> Supervision<S> {
         match message {
             AttemptMessage::Do(Action::EndOverdue { by_running_time }) => {
                 self.end_by_force(ForcedEnd::overdue(now, by_running_time));
-                if self.told == Told::Wait {
+                // One that has begun refuses that.
+                if matches!(self.told, Told::Wait | Told::Unknown) {
                     mark!("a shim waits beyond the window of its job");
                     self.desired.merge(ShimCommand::Withdraw, None);
+                }
+                // An earlier daemon may have died before it could tell the shim of its window.
+                if self.told != Told::Wait && !by_running_time {
+                    self.desired.merge(ShimCommand::SetEnd { end: now, max_after_resume: None }, None);
                 }
             }
             AttemptMessage::Do(action) => {

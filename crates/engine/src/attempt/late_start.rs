@@ -42,6 +42,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         round: &mut Round,
     ) {
         for (attempt, at) in launches {
+            self.note_late_start(*attempt, *at);
             let Some(missed) = self.missed(*attempt, *at) else { continue };
             mark!("a window moves because its job was launched late");
             let Some(end) = self.delay_window(now, *at, attempt.job, round) else { continue };
@@ -53,6 +54,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 round.amended.extend(self.lengthened(attempt.job, missed));
             }
             self.batch.act(*attempt, Action::EndAt(end));
+        }
+    }
+
+    /// Takes note of the start of a command that began late, and was asked to end before. Its window does not move.
+    fn note_late_start(&mut self, attempt: Attempt, at: Time) {
+        let Some(record) = self.jobs.get_mut(attempt.job) else { return };
+        let ends = record.run.as_ref().is_some_and(|run| run.nth == attempt.nth && run.ending.is_some());
+        if ends && record.started.is_some_and(|started| at - started > LONGEST_DELAY) {
+            mark!("a job that is to end began late");
+            record.started = Some(at);
+            self.batch.touch(attempt.job);
         }
     }
 
