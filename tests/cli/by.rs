@@ -199,6 +199,9 @@ fn a_slide_has_the_verdict_in_one_picture() {
     for part in ["Which policy", ">fcfs<", ">easy<", ">conservative<", "Who gains", "Who pays", "log.swf"] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
+    for part in ["mean wait", "Chance is not tested for groups."] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
     // Both name the same change.
     let change = text.split("shortest mean wait: ").nth(1).and_then(|rest| rest.split(", ").nth(1));
     let change = change.and_then(|rest| rest.split(" fcfs").next()).expect("a verdict");
@@ -208,6 +211,23 @@ fn a_slide_has_the_verdict_in_one_picture() {
     {
         let run = lab.run(&format!("compare log.swf --slide {slide}"));
         assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
+    }
+}
+
+/// Three policies leave no place for the recorded schedule, and two do.
+#[test]
+fn a_slide_has_the_policies_that_were_asked_for() {
+    let lab = Lab::new();
+    let march = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/march.sacct.gz");
+    let policies = ["easy", "conservative", "easy(order=lxf)"];
+    for (count, is_recorded) in [(2, true), (3, false)] {
+        let of = policies[..count].iter().map(|policy| format!(" -p {policy}")).collect::<String>();
+        lab.stdout(&format!("compare {march} --procs 256{of} --slide slide.svg"));
+        let picture = lab.read("slide.svg");
+        for policy in &policies[..count] {
+            assert!(picture.contains(&format!(">{policy}<")), "{policy}: {picture}");
+        }
+        assert_eq!(picture.contains(">recorded<"), is_recorded, "{picture}");
     }
 }
 

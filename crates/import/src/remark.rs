@@ -101,6 +101,12 @@ pub struct RemarkCount {
 }
 
 impl RemarkCount {
+    /// Returns the number of jobs beside the examples. An example may be the place of several jobs: where there are fewer of them
+    /// than are kept, they are all places.
+    pub fn beside_examples(&self) -> u64 {
+        if self.examples.len() < EXAMPLES { 0 } else { self.count - self.examples.len() as u64 }
+    }
+
     /// Adds some jobs at one place.
     pub(crate) fn add(&mut self, jobs: u64, example: impl FnOnce() -> String) {
         self.count += jobs;

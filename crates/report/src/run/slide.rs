@@ -24,8 +24,8 @@ const NAME: usize = 34;
 /// The colours of the base, the best policy, and others: apart for colour-blind readers too.
 const COLOURS: [&str; 3] = ["#6b7280", "#08519c", "#9ecae1"];
 
-/// Returns a verdict as an SVG picture: the question, the waits of up to three schedules, who gains and who pays. Returns `None`
-/// if there are no two policies to compare.
+/// Returns a verdict as an SVG picture: the question, the waits of up to three policies, who gains and who pays. With two policies,
+/// the recorded schedule is beside them if it is a baseline. Returns `None` if there are no two policies to compare.
 pub fn slide(compared: &Compared<'_>) -> Option<String> {
     let (best, base) = compared.best_and_base()?;
     let shown = schedules(compared, best, base);
@@ -33,22 +33,28 @@ pub fn slide(compared: &Compared<'_>) -> Option<String> {
     let (waits, waited) = (best.metrics.wait.mean?, base.metrics.wait.mean?);
     let headline =
         format!("{}: {} {}", shortened(&best.policy), than(waits, waited), shortened(&base.policy));
+    let warmup = match best.settings.warmup {
+        0 => String::new(),
+        seconds => format!(" after a warm-up of {}", time(seconds as f64)),
+    };
     let facts = format!(
-        "{}, {} jobs, {} processors. {}",
+        "{}, {} jobs{warmup}, {} processors.",
         best.trace.name,
         count(best.jobs.measured),
-        count(best.settings.procs.into()),
-        significance(noise(best, base))
+        count(best.settings.procs.into())
     );
+    let chance = format!("{} Chance is not tested for groups.", significance(noise(best, base)));
     let [gains, pays] = [-1.0, 1.0].map(|sign| compared.most_changed(best, base, sign));
     let picture = html! {
         rect width=(SIZE[0]) height=(SIZE[1]) fill="#ffffff" {}
         (text([EDGE, 92.0], 40, "#111827", "Which policy lets jobs wait least?"))
         (text([EDGE, 148.0], 28, COLOURS[1], &headline))
+        (text([BARS, 194.0], 18, "#4b5563", "mean wait"))
         @for (at, run) in shown.iter().enumerate() { (bar(run, 210.0 + 84.0 * at as f64, most, colour(run, best, base))) }
-        (group("Who gains", gains, 506.0, "no group with enough jobs"))
-        (group("Who pays", pays, 578.0, "no group with enough jobs"))
-        (text([EDGE, 672.0], 18, "#4b5563", &facts))
+        (group("Who gains", gains, 506.0, &format!("no {}", compared.nobody(best, "shorter"))))
+        (group("Who pays", pays, 578.0, &format!("no {}", compared.nobody(best, "longer"))))
+        (text([EDGE, 656.0], 18, "#4b5563", &facts))
+        (text([EDGE, 684.0], 18, "#4b5563", &chance))
     };
     let head = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
@@ -58,12 +64,15 @@ pub fn slide(compared: &Compared<'_>) -> Option<String> {
     Some(html! { (PreEscaped(head)) (picture) (PreEscaped("</svg>\n")) }.into_string())
 }
 
-/// Returns the base, the best policy, and the record if it is a baseline, else the next policy.
+/// Returns the base, the best policy, and the next one; with two policies the record before them, if it is a baseline.
 fn schedules<'a>(compared: &Compared<'a>, best: &'a RunDoc, base: &'a RunDoc) -> Vec<&'a RunDoc> {
-    let record = compared.recorded.filter(|recorded| recorded.is_comparable());
     let others =
         compared.ranked().into_iter().filter(|run| run.policy != best.policy && run.policy != base.policy);
-    record.into_iter().chain([base, best]).chain(others).take(3).collect()
+    let mut shown: Vec<&RunDoc> = [base, best].into_iter().chain(others).take(3).collect();
+    if shown.len() == 2 {
+        shown.splice(..0, compared.recorded.filter(|recorded| recorded.is_comparable()));
+    }
+    shown
 }
 
 fn colour(run: &RunDoc, best: &RunDoc, base: &RunDoc) -> &'static str {

@@ -165,12 +165,9 @@ impl<'a> Compared<'a> {
 
     /// Returns the sentence about the group that loses the most time in all.
     fn who_pays(&self, best: &RunDoc, base: &RunDoc) -> Option<String> {
-        let groups = best.by.get(self.groups).and(base.by.get(self.groups))?;
+        best.by.get(self.groups).and(base.by.get(self.groups))?;
         let Some([after, before]) = self.most_changed(best, base, 1.0) else {
-            let jobs: u64 = groups.iter().map(|group| group.jobs).sum();
-            let many = LEAST_SHARE * jobs as f64 > LEAST_JOBS;
-            let enough = if many { "of 30 jobs or more" } else { "with 1 % of the jobs or more" };
-            return Some(format!("No {} {enough} waits longer.", self.group()));
+            return Some(format!("No {}.", self.nobody(best, "longer")));
         };
         let (waits, waited) = (after.metrics.wait.mean?, before.metrics.wait.mean?);
         let change = change(waits, waited);
@@ -183,6 +180,15 @@ impl<'a> Compared<'a> {
             time(waits),
             time(waited)
         ))
+    }
+
+    /// Returns `group of 30 jobs or more waits longer`, for a sentence that none does.
+    pub(super) fn nobody(&self, best: &RunDoc, how: &str) -> String {
+        let groups = best.by.get(self.groups).map_or(&[][..], Vec::as_slice);
+        let jobs: u64 = groups.iter().map(|group| group.jobs).sum();
+        let many = LEAST_SHARE * jobs as f64 > LEAST_JOBS;
+        let enough = if many { "of 30 jobs or more" } else { "with 1 % of the jobs or more" };
+        format!("{} {enough} waits {how}", self.group())
     }
 
     /// Returns the word for a group of jobs.

@@ -148,7 +148,7 @@ fn part(report: &Report, effect: RemarkEffect) -> String {
 }
 
 fn one(remark: Remark, tally: &RemarkCount) -> String {
-    let more = tally.count - tally.examples.len() as u64;
+    let more = tally.beside_examples();
     let more = (more > 0).then(|| format!("and {more} more"));
     let examples: Vec<_> = tally.examples.iter().cloned().chain(more).collect();
     counted(remark.name(), tally.count, remark.about())
