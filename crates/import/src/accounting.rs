@@ -302,6 +302,8 @@ impl Accounting<'_> {
             zone: zone.or_else(|| local.then(|| "TimeZone: 0".into())),
             nodes: self.options.nodes,
             procs: self.options.procs,
+            users: Some(&self.numbers.users).filter(|_| self.options.keep_ids),
+            groups: Some(&self.numbers.groups).filter(|_| self.options.keep_ids),
             queues: Some(&self.numbers.queues),
             partitions: Some(&self.numbers.qos),
             jobs: vec![],
@@ -318,9 +320,9 @@ impl Accounting<'_> {
             SubmitAt::Eligible => "the submission is when the job became eligible",
         };
         let ids = match (self.options.keep_ids, keeps_ids) {
-            (true, true) => "jobs, users and groups have the ids that they had on the cluster",
+            (true, true) => "jobs, users and groups have the ids or names that they had on the cluster",
             (true, false) => {
-                "jobs are numbered by submission; users and groups have the ids that they had on the cluster"
+                "jobs are numbered by submission; users and groups have the ids or names that they had on the cluster"
             }
             (false, _) => "jobs are numbered by submission, users and groups by appearance",
         };

@@ -127,6 +127,9 @@ pub(crate) struct LogHeader<'a> {
     pub(crate) zone: Option<String>,
     pub(crate) nodes: Option<u32>,
     pub(crate) procs: Option<Procs>,
+    /// Users and groups with names, if these are kept.
+    pub(crate) users: Option<&'a NumberMap>,
+    pub(crate) groups: Option<&'a NumberMap>,
     pub(crate) queues: Option<&'a NumberMap>,
     pub(crate) partitions: Option<&'a NumberMap>,
     /// Original ids of the jobs, if these are not their numbers.
@@ -153,6 +156,8 @@ impl LogHeader<'_> {
         ];
         comments.extend(optional.into_iter().flatten());
         let names = |map: Option<&NumberMap>| map.map_or(vec![], |map| map.names().to_vec());
+        comments.extend(named("User", &names(self.users)));
+        comments.extend(named("Group", &names(self.groups)));
         comments.extend(named("Queue", &names(self.queues)));
         comments.extend(named("Partition", &names(self.partitions)));
         comments.extend((1..).zip(&self.jobs).map(|(number, id): (u64, _)| format!("; Job: {number} {id}")));

@@ -764,3 +764,18 @@ fn names_and_accounts_need_keep_ids() {
     let log = import(&made("eagle.csv"), Format::Table, &options).unwrap();
     assert_eq!(lines(&log)[2], "3 60 60 7230 72 -1 -1 72 7200 14223 0 2 -1 -1 2 2 -1 -1 2 4 1024000");
 }
+
+#[test]
+fn users_with_names_have_them_in_the_header_with_keep_ids() {
+    let table = "id,s,r,p,u\n1,1,1,1,bea\n2,2,1,1,ann\n3,3,1,1,bea\n";
+    let map = ColumnMap::parse("my.toml", &format!("{PLAIN}user = 'u'\n")).unwrap();
+    for (keep_ids, expect) in
+        [(true, vec!["; MaxUsers: 2", "; User: 1 bea", "; User: 2 ann"]), (false, vec![])]
+    {
+        let options =
+            ImportOptions { keep_ids, columns: Some(Arc::new(map.clone())), ..ImportOptions::default() };
+        let log = import(&Trace::memory("t", table.into()), Format::Table, &options).unwrap();
+        let of_users = log.comments.iter().filter(|comment| comment.contains("User"));
+        assert_eq!(of_users.collect::<Vec<_>>(), expect);
+    }
+}
