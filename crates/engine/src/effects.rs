@@ -254,6 +254,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(record) = self.jobs.get(number) else { return };
         let run = record.run.as_ref().filter(|_| !waits);
         let (gpus, cpus) = run.map(|run| (run.gpus.clone(), run.cpus.clone())).unwrap_or_default();
+        // A withdrawn shim before it has not ended yet. If its command has begun, this attempt is killed.
+        let withdrawn = record.waits.as_ref().is_some_and(|waits| waits.nth != nth);
+        let ordinal = nth - record.never_ran - u32::from(withdrawn);
         let launch = Launch {
             submission: Arc::clone(&record.submission),
             name: record.name.to_string(),
@@ -263,10 +266,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             uid: record.uid,
             credential: record.credential.clone(),
             output: output_path::output(record),
-            append: nth > 1 + record.never_ran,
+            append: ordinal > 1,
             waits,
             restart: record.restarts,
-            ordinal: nth - record.never_ran,
+            ordinal,
             error: record.submission.error.is_some().then(|| output_path::error(record)),
             memory,
             strict,
