@@ -221,8 +221,9 @@ fn a_slide_has_the_policies_that_were_asked_for() {
     let march = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/march.sacct.gz");
     let policies = ["easy", "conservative", "easy(order=lxf)"];
     for (count, is_recorded) in [(2, true), (3, false)] {
-        let of = policies[..count].iter().map(|policy| format!(" -p {policy}")).collect::<String>();
-        lab.stdout(&format!("compare {march} --procs 256{of} --slide slide.svg"));
+        let of = policies[..count].join(" -p ");
+        let run = lab.run(&format!("compare {march} --procs 256 -p {of} --slide slide.svg"));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
         let picture = lab.read("slide.svg");
         for policy in &policies[..count] {
             assert!(picture.contains(&format!(">{policy}<")), "{policy}: {picture}");
