@@ -8,6 +8,9 @@ const OLDEST: (u32, u32) = (22, 5);
 /// The newest version of which the output is known.
 const NEWEST: (u32, u32) = (26, 5);
 
+/// The newest version that is driven. On a real 26.05 the driver takes no nodes.
+const NEWEST_DRIVEN: (u32, u32) = (25, 11);
+
 impl Configuration {
     /// Checks that the controller is of a version that can be read.
     pub(crate) fn check_version(&self) -> Result<(), SlurmError> {
@@ -18,7 +21,7 @@ impl Configuration {
         }
     }
 
-    /// Checks that the controller is of a version whose output is known. Otherwise a word may have another meaning: since 26.05
+    /// Checks that the controller is of a version that may be driven. In another one a word may have another meaning: since 26.05
     /// `OverSubscribe=NO` stands with ordinary jobs.
     ///
     /// # Errors
@@ -26,14 +29,15 @@ impl Configuration {
     pub fn check_tested(&self) -> Result<(), SlurmError> {
         let version = self.version.clone();
         match parsed(&version) {
-            Some(of) if of <= NEWEST => Ok(()),
-            _ => Err(SlurmError::Untested { version, oldest: shown(OLDEST), newest: shown(NEWEST) }),
+            Some(of) if of <= NEWEST_DRIVEN => Ok(()),
+            _ => Err(SlurmError::Untested { version, oldest: shown(OLDEST), newest: shown(NEWEST_DRIVEN) }),
         }
     }
 
     /// Returns a warning if the version of the controller is later than all known ones, or is none.
     pub fn unknown_version(&self) -> Option<String> {
-        self.check_tested().is_err().then(|| {
+        let is_known = parsed(&self.version).is_some_and(|version| version <= NEWEST);
+        (!is_known).then(|| {
             format!(
                 "Slurm {} is unknown to this program, which knows versions up to {}: compare with squeue and sinfo",
                 self.version,
@@ -71,7 +75,8 @@ mod tests {
             let said = of(unknown).unknown_version().unwrap();
             assert!(said.contains("up to 26.05"), "{said}");
             let refused = of(unknown).check_tested().unwrap_err().to_string();
-            assert!(refused.contains("from 22.05 to 26.05"), "{refused}");
+            assert!(refused.contains("from 22.05 to 25.11"), "{refused}");
         }
+        assert!(of("25.11.2").check_tested().is_ok() && of("26.05.5").check_tested().is_err());
     }
 }
