@@ -1,6 +1,7 @@
 //! Attempts that have a folder and no usable record: the state is older than they are, or damaged.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
@@ -143,13 +144,11 @@ impl<H: Host, S: Supervisor<H::Shim>> Sweep<'_, H, S> {
 /// Adds to an adoption what the specification of the attempt has.
 fn adoption(attempt: Attempt, spec: Option<&AttemptSpec>, adoption: Adoption) -> Adoption {
     let Some(spec) = spec else { return Adoption { attempt, ..adoption } };
-    let text = |text: &std::ffi::OsString| text.to_string_lossy().into_owned();
-    let variable =
-        |name: &str| spec.env.iter().rfind(|(other, _)| other == name).map(|(_, value)| text(value));
+    let text = |text: &OsString| text.to_string_lossy().into_owned();
     Adoption {
         attempt,
-        name: variable("MISERLY_JOB_NAME").unwrap_or_default(),
-        queue: variable("MISERLY_QUEUE"),
+        name: variable(spec, "MISERLY_JOB_NAME").map(text).unwrap_or_default(),
+        queue: variable(spec, "MISERLY_QUEUE").map(text),
         gpus: gpus_of(spec),
         memory: spec.limits.memory.unwrap_or(0) / 1024,
         command: spec.argv.iter().map(text).collect(),
@@ -158,9 +157,14 @@ fn adoption(attempt: Attempt, spec: Option<&AttemptSpec>, adoption: Adoption) ->
     }
 }
 
-/// Returns the GPUs that the launch gave to an attempt, by index. Of two variables of the same name the later one counts.
+/// Returns a variable of the environment of an attempt. Of two of the same name the later one counts.
+fn variable<'a>(spec: &'a AttemptSpec, name: &str) -> Option<&'a OsString> {
+    spec.env.iter().rfind(|(other, _)| other == name).map(|(_, value)| value)
+}
+
+/// Returns the GPUs that the launch gave to an attempt, by index.
 pub(crate) fn gpus_of(spec: &AttemptSpec) -> Vec<u32> {
-    let indexes = spec.env.iter().rfind(|(name, _)| name == GPUS).and_then(|(_, text)| text.to_str());
+    let indexes = variable(spec, GPUS).and_then(|text| text.to_str());
     indexes.unwrap_or_default().split(',').filter_map(|index| index.parse().ok()).collect()
 }
 

@@ -91,22 +91,24 @@ impl TraceFile {
     ) -> Result<Result<Log, String>, String> {
         let procs = self.options.processors(machines);
         let import = ImportOptions { procs, lenient: self.options.lenient.unwrap_or_default(), ..import };
+        let mut is_preferred = false;
         let trace = match (&self.file, &self.model) {
             (None, Some(model)) => self.make(model, machines)?,
             (Some(file), _) => match self.found(folders) {
                 Some(path) => {
-                    let trace = self.opened(&path, &import, reports)?;
-                    if self.prefer.as_ref().is_some_and(|prefer| path.ends_with(prefer)) {
-                        self.check_not_cleaned(&trace)?;
-                    }
-                    self.put_back(trace)?
+                    is_preferred = self.prefer.as_ref().is_some_and(|prefer| path.ends_with(prefer));
+                    self.put_back(self.opened(&path, &import, reports)?)?
                 }
                 None => return Ok(Err(self.missing(file))),
             },
             (None, None) => return Err(format!("trace {:?} has neither file nor model", self.name)),
         };
         let log = Log::load(trace).map_err(|error| error.to_string())?;
-        self.check_header(&log).map(|()| Ok(log))
+        self.check_header(&log)?;
+        if is_preferred {
+            self.check_not_cleaned(&log)?;
+        }
+        Ok(Ok(log))
     }
 
     /// Returns the file: the preferred one, if there is one.
@@ -152,12 +154,11 @@ impl TraceFile {
     }
 
     /// Checks that the header of the preferred log, the one before the cleaning, does not say that it is a cleaned one.
-    fn check_not_cleaned(&self, trace: &Trace) -> Result<(), String> {
-        let survey = trace.survey().map_err(|error| error.to_string())?;
-        if survey.header.comments().iter().any(|comment| comment.contains("CLEANED VERSION")) {
+    fn check_not_cleaned(&self, log: &Log) -> Result<(), String> {
+        if log.survey.header.comments().iter().any(|comment| comment.contains("CLEANED VERSION")) {
             return Err(format!(
                 "{} is another log than trace {:?}: its header says that it is a cleaned version; put the log there as it was before, or remove the file",
-                trace.name(),
+                log.trace.name(),
                 self.name
             ));
         }
@@ -240,6 +241,25 @@ mod tests {
             ),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_cleaned_log_is_not_the_preferred_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = "1 0 -1 60 1 -1 -1 1 60 -1 1 -1 -1 -1 -1 -1 -1 -1";
+        let open = |name: &str, note: &str| {
+            let log = folder.path().join(name);
+            std::fs::write(&log, format!("; Computer: SP2\n; Note: {note}\n{job}\n")).unwrap();
+            let file: TraceFile =
+                toml::from_str("name = 'CTC'\nfile = 'cleaned.swf'\nprefer = 'raw.swf'").unwrap();
+            let folders = [folder.path().to_owned()];
+            let opened = file.open(&folders, &Machines::default(), ImportOptions::default(), &mut vec![]);
+            std::fs::remove_file(log).unwrap();
+            opened.map(|found| found.is_ok())
+        };
+        let cleaned = "THIS IS A CLEANED VERSION OF THE LOG!";
+        assert_eq!([open("cleaned.swf", cleaned), open("raw.swf", "none")], [Ok(true), Ok(true)]);
+        assert!(open("raw.swf", cleaned).unwrap_err().contains("says that it is a cleaned version"));
     }
 
     #[test]
