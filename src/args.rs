@@ -81,7 +81,7 @@ pub(crate) use self::simulate::{CompareArgs, ExplainArgs, MatrixArgs, PoliciesAr
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
     FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
-    SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
+    SlurmCheckArgs, SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
     SlurmTwinArgs, SlurmWatchArgs,
 };
 #[cfg(feature = "client")]
