@@ -88,7 +88,7 @@ pub(crate) use self::slurm::{
 pub(crate) use self::socket::DaemonArgs;
 #[cfg(feature = "page")]
 pub(crate) use self::source::SourceArgs;
-pub(crate) use self::tables::ReportFileArgs;
+pub(crate) use self::tables::{By, ReportFileArgs};
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
 pub(crate) use self::workload::{

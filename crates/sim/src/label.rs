@@ -17,6 +17,8 @@ miserly_core::named_enum! {
         Account "account",
         /// The features of hosts that the job needs.
         Features "features",
+        /// The partition of the job.
+        Partition "partition",
     }
 }
 
