@@ -10,7 +10,7 @@ use miserly_sim::{
     FeedbackJobs, Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series,
     Simulation, SuitedRanges,
 };
-use miserly_workload::swf::{Extra, ReadError, Record, Status};
+use miserly_workload::swf::{Extra, Field, Names, ReadError, Record, Status};
 use miserly_workload::{
     Feedback, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError, preceding,
 };
@@ -43,6 +43,8 @@ pub struct RunSetup {
     machine: Arc<Machine>,
     pub(crate) options: RunOptions,
     sha256: Option<String>,
+    /// The names in the header of the log, of each of [`Names::FIELDS`].
+    names: [Names; 4],
 }
 
 impl RunSetup {
@@ -102,7 +104,7 @@ impl RunSetup {
             return Err(SetupError::NoPools(option));
         }
         let wrong = |error| SetupError::Filter { log: trace.name().into(), error };
-        options.jobs.drop.iter().try_for_each(|filter| filter.check(&survey.header)).map_err(wrong)?;
+        options.jobs.drop.iter_mut().try_for_each(|filter| filter.resolve(&survey.header)).map_err(wrong)?;
         resolve_names(&trace, &survey.header, &mut options)?;
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
@@ -113,7 +115,8 @@ impl RunSetup {
         options.jobs.procs = spec.procs();
         options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
         options.jobs.pools = pools.into();
-        Ok(RunSetup { trace, survey, spec, machine, options, sha256: None })
+        let names = Names::FIELDS.map(|field| survey.header.names(field));
+        Ok(RunSetup { trace, survey, spec, machine, options, sha256: None, names })
     }
 
     /// Adds the checksum of the log, for documents.
@@ -417,25 +420,28 @@ impl RunSetup {
         Ok(counts)
     }
 
-    /// Adds the names in the header of the log to the numbers of users and queues, for tables.
+    /// Adds the names in the header of the log to the numbers of users, groups, queues and partitions, for tables.
     pub fn name_groups(&self, outcome: &mut RunDoc) {
-        for kind in [Grouping::User, Grouping::Queue] {
+        for kind in NAMED_GROUPINGS {
             for group in outcome.by.get_mut(kind.as_str()).into_iter().flatten() {
                 group.group = self.named_group(kind, std::mem::take(&mut group.group));
             }
         }
     }
 
-    /// Returns a group with its name in the header of the log, if it is a number of a user or queue that has one.
+    /// Returns a group with its name in the header of the log, if it is a number that has one.
     pub fn named_group(&self, by: Grouping, group: String) -> String {
-        let header = match by {
-            Grouping::User => "User",
-            Grouping::Queue => "Queue",
-            _ => return group,
-        };
-        let names = self.survey.header.names(header);
-        let name = names.iter().find(|(number, _)| group == number.to_string());
-        name.map(|(_, name)| format!("{group} {name}")).unwrap_or(group)
+        let names = NAMED_GROUPINGS.iter().zip(&self.names).find(|(kind, _)| **kind == by);
+        match names.zip(group.parse().ok()) {
+            Some(((_, names), number)) => names.with_name(number),
+            None => group,
+        }
+    }
+
+    /// Returns the name of the number of a job's field in the header of the log.
+    pub fn name_of(&self, field: Field, record: &Record) -> Option<&str> {
+        let (_, names) = Names::FIELDS.iter().zip(&self.names).find(|(named, _)| **named == field)?;
+        names.get(record.recorded(field)?.try_into().ok()?)
     }
 
     /// Returns the dates of the run.
@@ -452,6 +458,10 @@ impl RunSetup {
     }
 }
 
+/// The groupings of [`Names::FIELDS`].
+const NAMED_GROUPINGS: [Grouping; 4] =
+    [Grouping::User, Grouping::Label(Label::Group), Grouping::Queue, Grouping::Label(Label::Partition)];
+
 /// Returns the job of a simulation that a line of the log describes.
 pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
     let labels = labels(&job, wanted);
@@ -462,7 +472,16 @@ pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
 /// Returns these properties of a job, of which its line is kept.
 pub(crate) fn labels(job: &LoggedJob, wanted: &[Label]) -> Vec<(Label, LabelValue)> {
     let Some(record) = job.record.as_ref() else { return Vec::new() };
+    let number = |field| record.recorded(field).map(|number| LabelValue::new(number, &number.to_string()));
     let value = |label: &Label| {
+        let field = match label {
+            Label::Group => Some(Field::Group),
+            Label::Partition => Some(Field::Partition),
+            _ => None,
+        };
+        if let Some(field) = field {
+            return Some((*label, number(field)?));
+        }
         let (extra, extras) = (Extra::named(label.name())?, record.extras());
         let order = extras.number(extra).unwrap_or_default();
         // Tables of groups go to terminals.

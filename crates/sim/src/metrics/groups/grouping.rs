@@ -76,7 +76,7 @@ pub enum GroupKey {
 pub enum GroupingError {
     /// A word that names none.
     #[error(
-        "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64 or runtime:1h,12h"
+        "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, group, partition, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64 or runtime:1h,12h"
     )]
     Unknown(String),
     /// Ranges that are wrong, and what is wrong.
@@ -86,7 +86,7 @@ pub enum GroupingError {
 
 impl Grouping {
     /// Every grouping with a name.
-    pub const ALL: [Grouping; 14] = [
+    pub const ALL: [Grouping; 16] = [
         Grouping::Category,
         Grouping::User,
         Grouping::Queue,
@@ -95,6 +95,8 @@ impl Grouping {
         Grouping::Estimate,
         Grouping::EstimateCategory,
         Grouping::Status,
+        Grouping::Label(Label::Group),
+        Grouping::Label(Label::Partition),
         Grouping::Label(Label::Nodes),
         Grouping::Label(Label::Gpus),
         Grouping::Label(Label::GpuType),
