@@ -80,8 +80,8 @@ pub(crate) use self::run::RunArgs;
 pub(crate) use self::simulate::{CompareArgs, ExplainArgs, MatrixArgs, PoliciesArgs, SimulateArgs};
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
-    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
-    SlurmCheckArgs, SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
+    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmCheckArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
+    SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
     SlurmTwinArgs, SlurmWatchArgs,
 };
 #[cfg(feature = "client")]

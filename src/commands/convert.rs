@@ -29,9 +29,9 @@ fn convert(path: &Path, args: &ConvertAnyArgs) -> anyhow::Result<()> {
     }
     let trace = read_log(path, &args.read, args.lenient, args.procs)?;
     let survey = trace.survey()?;
-    let dropped = args.filter.dropped();
-    for filter in &dropped {
-        filter.check(&survey.header).with_context(|| trace.name().to_owned())?;
+    let mut dropped = args.filter.dropped();
+    for filter in &mut dropped {
+        filter.resolve(&survey.header).with_context(|| trace.name().to_owned())?;
     }
     let conversion = Conversion { trace: &trace, survey: &survey, dropped, lenient: args.lenient };
     let Some(path) = &args.output else {

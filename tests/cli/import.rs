@@ -196,3 +196,43 @@ fn accounting_of_other_systems() {
     assert!(report.contains("event: 1 - a record of another event"), "{report}");
     assert!(lab.read("p.swf").contains("\n1 0 0 60 4 -1 -1 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n2 0 60 60 4 "));
 }
+
+/// Users, groups, queues and partitions of a table keep their names wherever a log is read.
+#[test]
+fn names_of_a_table_are_shown_and_select_jobs() {
+    let lab = Lab::new();
+    lab.write(
+        "t.csv",
+        "id,s,b,e,p,u,g,q,c\n1,100,100,200,1,bob,bio,short,low\n2,110,150,210,1,ann,chem,long,high\n3,120,160,220,1,bob,bio,short,high\n",
+    );
+    lab.write("m.toml", "[columns]\njob = 'id'\nsubmit = 's'\nstart = 'b'\nend = 'e'\nprocs = 'p'\nuser = 'u'\ngroup = 'g'\nqueue = 'q'\npartition = 'c'\n");
+    let out = |line: &str| lab.run(&format!("{line} --columns m.toml --procs 2")).stdout;
+    for (by, groups) in [
+        ("user", ["1 bob", "2 ann"]),
+        ("group", ["1 bio", "2 chem"]),
+        ("queue", ["1 short", "2 long"]),
+        ("partition", ["1 low", "2 high"]),
+    ] {
+        let table = out(&format!("compare t.csv -p fcfs -p easy --by {by}"));
+        let has = |group: &&str| table.lines().any(|line| line.starts_with(&format!("{group} ")));
+        assert!(groups.iter().all(has), "{table}");
+    }
+    let described = out("workload describe t.csv");
+    for names in ["1 bob (66.7 %), 2 ann (33.3 %)", "1 bio (66.7 %)", "1 short (66.7 %)", "2 high (66.7 %)"] {
+        assert!(described.contains(names), "{described}");
+    }
+    let explained = out("explain t.csv 2 -p easy");
+    assert!(
+        explained.contains("in the log: group chem, partition high, queue long, user ann"),
+        "{explained}"
+    );
+    let jobs = |filter: &str| {
+        parsed(&out(&format!("simulate t.csv -p easy --json {filter}")))["jobs"]["simulated"].clone()
+    };
+    assert_eq!(jobs("--keep user=bob"), 2);
+    assert_eq!(jobs("--keep group!=bio"), 1);
+    assert_eq!(jobs("--drop partition=high"), 1);
+    let run = lab.run("workload convert t.csv --columns m.toml --keep queue=batch");
+    let problem = "error: t.csv: a filter compares queue with \"batch\", but the names in the header of the log are short, long\n";
+    assert!(run.code == Some(2) && run.stderr.ends_with(problem), "{}", run.stderr);
+}

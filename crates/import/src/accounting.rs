@@ -305,7 +305,7 @@ impl Accounting<'_> {
             users: Some(&self.numbers.users).filter(|_| self.options.keep_ids),
             groups: Some(&self.numbers.groups).filter(|_| self.options.keep_ids),
             queues: Some(&self.numbers.queues),
-            partitions: Some(&self.numbers.qos),
+            partitions: Some(&self.numbers.partitions),
             jobs: vec![],
             notes: self.notes(local, report, keeps_ids),
             extras,

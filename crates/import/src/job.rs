@@ -42,7 +42,7 @@ pub(crate) struct NumberMaps {
     pub(crate) users: NumberMap,
     pub(crate) groups: NumberMap,
     pub(crate) queues: NumberMap,
-    pub(crate) qos: NumberMap,
+    pub(crate) partitions: NumberMap,
     /// Tasks of arrays and parts of heterogeneous jobs without a number of their own.
     pub(crate) parts: NumberMap,
 }
@@ -51,8 +51,8 @@ impl NumberMaps {
     /// Creates the mappings. With `keep`, users and groups keep numbers of their own.
     pub(crate) fn new(keep: bool) -> NumberMaps {
         let [users, groups] = [keep, keep].map(NumberMap::new);
-        let [queues, qos, parts] = [false; 3].map(NumberMap::new);
-        NumberMaps { users, groups, queues, qos, parts }
+        let [queues, partitions, parts] = [false; 3].map(NumberMap::new);
+        NumberMaps { users, groups, queues, partitions, parts }
     }
 
     /// Returns the number of a job. Forms such as `7_3` or `7+1` receive numbers that no job has.
@@ -70,12 +70,15 @@ impl NumberMaps {
     }
 
     /// Sets the fields for user, group, queue and partition.
-    pub(crate) fn set_names(&mut self, [user, group, queue, qos]: [Option<&str>; 4], record: &mut Record) {
+    pub(crate) fn set_names(
+        &mut self,
+        [user, group, queue, partition]: [Option<&str>; 4],
+        record: &mut Record,
+    ) {
         record.set(Field::User, self.users.number(user));
         record.set(Field::Group, self.groups.number(group));
         record.set(Field::Queue, self.queues.number(queue));
-        let qos = qos.map(|qos| format!("QOS {qos}"));
-        record.set(Field::Partition, self.qos.number(qos.as_deref()));
+        record.set(Field::Partition, self.partitions.number(partition));
     }
 }
 
@@ -107,8 +110,10 @@ pub(crate) fn jobs_of_row(
     let estimate = estimate(row)?;
     let cpu_time = row.parsed(Column::TotalCpu, "span of time", span)?;
     let mut record = record(&times, &sizes, estimate, cpu_time, status(final_state));
-    let names = [Column::User, Column::Group, Column::Partition, Column::Qos].map(|column| row.value(column));
-    numbers.set_names(names, &mut record);
+    let [user, group, queue] =
+        [Column::User, Column::Group, Column::Partition].map(|column| row.value(column));
+    let qos = row.value(Column::Qos).map(|qos| format!("QOS {qos}"));
+    numbers.set_names([user, group, queue, qos.as_deref()], &mut record);
     set_extras(row, &sizes, &mut record)?;
     let mut remarks = times.remarks;
     let without_limit = estimate.is_none() && row.has(Column::TimeLimit);

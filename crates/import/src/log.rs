@@ -167,10 +167,13 @@ impl LogHeader<'_> {
     }
 }
 
-/// Returns the number of names and a line for each.
+/// Returns the number of names and a line for each. A name in quotes may have line ends.
 fn named(kind: &str, names: &[String]) -> Vec<String> {
     let total = (!names.is_empty()).then(|| format!("; Max{kind}s: {}", names.len()));
-    let each = (1..).zip(names).map(|(number, name): (u64, _)| format!("; {kind}: {number} {name}"));
+    let line = |(number, name): (u64, &String)| {
+        format!("; {kind}: {number} {}", name.replace(char::is_control, "\u{fffd}"))
+    };
+    let each = (1..).zip(names).map(line);
     total.into_iter().chain(each).collect()
 }
 

@@ -37,7 +37,9 @@ impl Mechanism {
                 "The work below the promised starts was opportunistic: it began before its window"
             }
             Mechanism::EarlyCopies => "In each batch with opportunistic work, a copy began before its window",
-            Mechanism::Kept => "No job started more than 0.05 s later than first promised, and no promise was broken",
+            Mechanism::Kept => {
+                "No job started more than 0.05 s later than first promised, and no promise was broken"
+            }
         }
     }
 

@@ -13,16 +13,10 @@ const LISTED: usize = 20;
 
 /// A field of the log with numbers that the header may name.
 #[derive(Clone, Copy)]
-struct Named {
-    /// The word of messages.
-    kind: &'static str,
-    /// The name of the header lines.
-    header: &'static str,
-    field: Field,
-}
+struct Named(Field);
 
-const USER: Named = Named { kind: "user", header: "User", field: Field::User };
-const QUEUE: Named = Named { kind: "queue", header: "Queue", field: Field::Queue };
+const USER: Named = Named(Field::User);
+const QUEUE: Named = Named(Field::Queue);
 
 /// Adds the numbers of the requested users and queues to the options of the jobs.
 pub(crate) fn resolve_names(
@@ -49,9 +43,7 @@ pub(crate) fn resolve_names(
 impl Named {
     /// Returns the number that `word` is, or that the header gives to this name.
     fn number(self, word: &str, trace: &Trace, header: &Header) -> Result<u32, SetupError> {
-        let named =
-            || header.names(self.header).into_iter().find(|(_, name)| name.eq_ignore_ascii_case(word));
-        if let Some(number) = word.parse().ok().or_else(|| named().map(|(number, _)| number)) {
+        if let Some(number) = word.parse().ok().or_else(|| header.names(self.0).number(word)) {
             return Ok(number);
         }
         Err(self.no_name(word, trace, header)?)
@@ -61,7 +53,7 @@ impl Named {
     fn no_name(self, word: &str, trace: &Trace, header: &Header) -> Result<SetupError, TraceError> {
         Ok(SetupError::NoName {
             log: trace.name().to_owned(),
-            kind: self.kind,
+            kind: self.0.name(),
             wanted: word.to_owned(),
             has: self.available(trace, header)?,
         })
@@ -69,8 +61,8 @@ impl Named {
 
     /// Returns the users or queues of the log, in words.
     fn available(self, trace: &Trace, header: &Header) -> Result<String, TraceError> {
-        let kind = self.kind;
-        let named = header.names(self.header);
+        let kind = self.0.name();
+        let named = header.names(self.0);
         if !named.is_empty() {
             let words = named.iter().map(|(number, name)| format!("{number} {name}"));
             return Ok(format!("the {kind}s are {}", listed(words.collect())));
@@ -88,7 +80,7 @@ impl Named {
         let (mut numbers, mut reader) = (BTreeSet::new(), trace.reader()?);
         loop {
             match reader.next_job() {
-                Ok(Some(record)) => numbers.extend(record.recorded(self.field)),
+                Ok(Some(record)) => numbers.extend(record.recorded(self.0)),
                 Ok(None) => return Ok(numbers),
                 Err(ReadError::Malformed { .. }) => {}
                 Err(error) => return Err(trace.read_error(error)),

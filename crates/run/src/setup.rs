@@ -11,7 +11,7 @@ use miserly_sim::{
     FeedbackJobs, Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series,
     Simulation, SuitedRanges,
 };
-use miserly_workload::swf::{Extra, Field, ReadError, Record, Status};
+use miserly_workload::swf::{Extra, Field, Names, ReadError, Record, Status};
 use miserly_workload::{
     Feedback, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError, preceding,
 };
@@ -44,6 +44,8 @@ pub struct RunSetup {
     machine: Arc<Machine>,
     pub(crate) options: RunOptions,
     sha256: Option<String>,
+    /// The names in the header of the log, of each of [`Names::FIELDS`].
+    names: [Names; 4],
 }
 
 impl RunSetup {
@@ -103,7 +105,7 @@ impl RunSetup {
             return Err(SetupError::NoPools(option));
         }
         let wrong = |error| SetupError::Filter { log: trace.name().into(), error };
-        options.jobs.drop.iter().try_for_each(|filter| filter.check(&survey.header)).map_err(wrong)?;
+        options.jobs.drop.iter_mut().try_for_each(|filter| filter.resolve(&survey.header)).map_err(wrong)?;
         resolve_names(&trace, &survey.header, &mut options)?;
         let machine = Arc::new(spec.machine());
         let unix_start = survey.header.unix_start();
@@ -114,7 +116,8 @@ impl RunSetup {
         options.jobs.procs = spec.procs();
         options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
         options.jobs.pools = pools.into();
-        Ok(RunSetup { trace, survey, spec, machine, options, sha256: None })
+        let names = Names::FIELDS.map(|field| survey.header.names(field));
+        Ok(RunSetup { trace, survey, spec, machine, options, sha256: None, names })
     }
 
     /// Adds the checksum of the log, for documents.
@@ -429,20 +432,25 @@ impl RunSetup {
         }
     }
 
-    /// Returns the names of the groups in the header of the log, if the groups are numbers of users, queues or partitions.
+    /// Returns the names of the groups in the header of the log, if the groups are numbers of users, groups, queues or partitions.
     ///
     /// A name that several numbers have is followed by the number in brackets.
     pub fn group_names(&self, by: Grouping) -> BTreeMap<String, String> {
-        if !by.is_numbered() {
+        let Some((_, names)) = NAMED_GROUPINGS.iter().zip(&self.names).find(|(kind, _)| **kind == by) else {
             return BTreeMap::new();
-        }
-        let names = self.survey.header.names(by.as_str());
+        };
         let (mut seen, mut repeated) = (BTreeSet::new(), BTreeSet::new());
-        repeated.extend(names.iter().map(|(_, name)| *name).filter(|name| !seen.insert(*name)));
+        repeated.extend(names.iter().map(|(_, name)| name).filter(|name| !seen.insert(*name)));
         let text = |(number, name): &(u32, &str)| {
             if repeated.contains(name) { format!("{name} ({number})") } else { (*name).to_owned() }
         };
-        names.iter().map(|named| (named.0.to_string(), text(named))).collect()
+        names.iter().map(|named| (named.0.to_string(), text(&named))).collect()
+    }
+
+    /// Returns the name of the number of a job's field in the header of the log.
+    pub fn name_of(&self, field: Field, record: &Record) -> Option<&str> {
+        let (_, names) = Names::FIELDS.iter().zip(&self.names).find(|(named, _)| **named == field)?;
+        names.get(record.recorded(field)?.try_into().ok()?)
     }
 
     /// Returns the dates of the run.
@@ -459,6 +467,10 @@ impl RunSetup {
     }
 }
 
+/// The groupings of [`Names::FIELDS`].
+const NAMED_GROUPINGS: [Grouping; 4] =
+    [Grouping::User, Grouping::Label(Label::Group), Grouping::Queue, Grouping::Label(Label::Partition)];
+
 /// Returns the job of a simulation that a line of the log describes.
 pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
     let labels = labels(&job, wanted);
@@ -469,10 +481,15 @@ pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
 /// Returns these properties of a job, of which its line is kept.
 pub(crate) fn labels(job: &LoggedJob, wanted: &[Label]) -> Vec<(Label, LabelValue)> {
     let Some(record) = job.record.as_ref() else { return Vec::new() };
+    let number = |field| record.recorded(field).map(|number| LabelValue::new(number, &number.to_string()));
     let value = |label: &Label| {
-        if *label == Label::Partition {
-            let number = record.recorded(Field::Partition)?;
-            return Some((*label, LabelValue::new(number, &number.to_string())));
+        let field = match label {
+            Label::Group => Some(Field::Group),
+            Label::Partition => Some(Field::Partition),
+            _ => None,
+        };
+        if let Some(field) = field {
+            return Some((*label, number(field)?));
         }
         let (extra, extras) = (Extra::named(label.name())?, record.extras());
         let order = extras.number(extra).unwrap_or_default();

@@ -5,6 +5,10 @@ use std::sync::Arc;
 miserly_core::named_enum! {
     /// A property of a job that its log has beside the request.
     pub enum Label {
+        /// The number of the group.
+        Group "group",
+        /// The number of the partition.
+        Partition "partition",
         /// The nodes of the job.
         Nodes "nodes",
         /// The GPUs of the job.
@@ -17,8 +21,6 @@ miserly_core::named_enum! {
         Account "account",
         /// The features of hosts that the job needs.
         Features "features",
-        /// The partition of the job.
-        Partition "partition",
     }
 }
 

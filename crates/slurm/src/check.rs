@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::cluster::{SHOW_NODES, SHOW_PARTITIONS, SHOW_RESERVATIONS, named};
 use crate::version::{Form, Standing, forms_of};
 use crate::{
-    AccountedJob, Allocated, Associations, Cluster, Configuration, Detail, Job, JobState, Node,
-    Partition, Reservation, Slurm, SlurmError, accounted_jobs, qualities,
+    AccountedJob, Allocated, Associations, Cluster, Configuration, Detail, Job, JobState, Node, Partition,
+    Reservation, Slurm, SlurmError, accounted_jobs, qualities,
 };
 
 /// The time before now from which on the accounting is read.
@@ -97,7 +97,11 @@ impl Check {
         check.compare_accounting(slurm, &cluster);
         check.read_optional("sshare", || Associations::read(slurm), |_| 1);
         check.read_optional("sacctmgr show qos", || qualities(slurm), Vec::len);
-        check.read_optional("sdiag", || slurm.ask("sdiag", &[]), |answer| usize::from(!answer.text.is_empty()));
+        check.read_optional(
+            "sdiag",
+            || slurm.ask("sdiag", &[]),
+            |answer| usize::from(!answer.text.is_empty()),
+        );
         match slurm.test_only(&SMALLEST, SCRIPT) {
             Ok(Ok(said)) => check.test_only = said,
             Ok(Err(refused)) => check.test_only = format!("refused: {refused}"),
@@ -144,7 +148,8 @@ impl Check {
     }
 
     fn read_cluster(&mut self, slurm: &Slurm) -> Cluster {
-        let configuration = self.read("scontrol show config", || Configuration::timed(slurm).map(|(read, _)| read), |_| 1);
+        let configuration =
+            self.read("scontrol show config", || Configuration::timed(slurm).map(|(read, _)| read), |_| 1);
         let ask = |words: &[&str]| slurm.ask("scontrol", words);
         let nodes = self.read("scontrol show node", || named(&ask(&SHOW_NODES)?, Node::parse), BTreeMap::len);
         let partitions = self.read(
@@ -157,16 +162,19 @@ impl Check {
             || named(&ask(&SHOW_RESERVATIONS)?, Reservation::parse),
             BTreeMap::len,
         );
-        let jobs =
-            self.read("squeue", || Cluster::timed_jobs(slurm).map(|(jobs, _)| jobs), BTreeMap::len);
+        let jobs = self.read("squeue", || Cluster::timed_jobs(slurm).map(|(jobs, _)| jobs), BTreeMap::len);
         Cluster { configuration, nodes, partitions, reservations, jobs }
     }
 
     /// Compares what `scontrol` and `squeue` say of the same jobs.
-    fn compare_descriptions(&mut self, slurm: &Slurm, cluster: &Cluster, comments: &BTreeMap<String, String>) {
+    fn compare_descriptions(
+        &mut self,
+        slurm: &Slurm,
+        cluster: &Cluster,
+        comments: &BTreeMap<String, String>,
+    ) {
         let all: Vec<String> = cluster.jobs.keys().cloned().collect();
-        let details =
-            self.read("scontrol show job", || Detail::read(slurm, cluster, &all), BTreeMap::len);
+        let details = self.read("scontrol show job", || Detail::read(slurm, cluster, &all), BTreeMap::len);
         // The whole answer: a comment may have line breaks.
         let text = slurm.descriptions(&[]).map(|answer| answer.text).unwrap_or_default();
         for (id, detail) in &details {
@@ -209,10 +217,14 @@ impl Check {
     /// Submits a held job of one processor, looks at it, and cancels it.
     fn probe(&mut self, slurm: &Slurm) {
         let comment = format!("--comment={COMMENT}");
-        let options: Vec<&str> =
-            ["--parsable", "--hold", &comment].into_iter().chain(SMALLEST).collect();
+        let options: Vec<&str> = ["--parsable", "--hold", &comment].into_iter().chain(SMALLEST).collect();
         let submitted = slurm.submit(&options, SCRIPT.to_owned());
-        self.note("sbatch --hold", submitted.iter().len(), submitted.as_ref().err().map(ToString::to_string), false);
+        self.note(
+            "sbatch --hold",
+            submitted.iter().len(),
+            submitted.as_ref().err().map(ToString::to_string),
+            false,
+        );
         let Ok(number) = submitted else { return };
         self.probe = Some(number);
         let found = found_of_probe(slurm, number);
@@ -258,7 +270,11 @@ fn of_description(cluster: &Cluster, job: &Job, detail: &Detail) -> Vec<Differen
         differ("processors", of("squeue", job.cpus), of("scontrol", cpus));
     }
     let lacks = |(node, on): (&String, &Allocated)| {
-        cluster.nodes.get(node).filter(|node| on.cpus < node.cpus).map(|whole| (node.clone(), on.cpus, whole.cpus))
+        cluster
+            .nodes
+            .get(node)
+            .filter(|node| on.cpus < node.cpus)
+            .map(|whole| (node.clone(), on.cpus, whole.cpus))
     };
     if let Some((node, has, whole)) = detail.on.iter().find_map(lacks).filter(|_| detail.exclusive) {
         differ(
@@ -273,9 +289,9 @@ fn of_description(cluster: &Cluster, job: &Job, detail: &Detail) -> Vec<Differen
 /// Returns whether a description has this comment.
 fn has_comment(descriptions: &str, comment: &str) -> bool {
     let at = format!(" Comment={comment}");
-    descriptions.match_indices(&at).any(|(from, _)| {
-        descriptions[from + at.len()..].chars().next().is_none_or(char::is_whitespace)
-    })
+    descriptions
+        .match_indices(&at)
+        .any(|(from, _)| descriptions[from + at.len()..].chars().next().is_none_or(char::is_whitespace))
 }
 
 fn of_accounting(job: &Job, accounted: &AccountedJob) -> Vec<Difference> {

@@ -124,7 +124,9 @@ impl Cluster {
         let reservations = slurm.ask("scontrol", &SHOW_RESERVATIONS)?;
         let (jobs, took_for_jobs) = Cluster::timed_jobs(slurm)?;
         let answers = [&nodes, &partitions, &reservations];
-        let took = took_for_configuration + took_for_jobs + answers.iter().map(|answer| answer.took).sum::<Duration>();
+        let took = took_for_configuration
+            + took_for_jobs
+            + answers.iter().map(|answer| answer.took).sum::<Duration>();
         let cluster = Cluster {
             configuration,
             nodes: named(&nodes, Node::parse)?,

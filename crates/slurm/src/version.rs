@@ -114,7 +114,9 @@ const FORMS: [Form; 11] = [
 pub(crate) fn forms_of(version: &str) -> impl Iterator<Item = Form> {
     let version = parsed(version).unwrap_or(NEWEST);
     let later = move |form: &Form| {
-        FORMS.iter().any(|other| other.what == form.what && other.since > form.since && other.since <= version)
+        FORMS
+            .iter()
+            .any(|other| other.what == form.what && other.since > form.since && other.since <= version)
     };
     FORMS.into_iter().filter(move |form| form.since <= version && !later(form))
 }
@@ -194,7 +196,10 @@ mod tests {
             assert!(refused.contains("from 22.05 to 25.11"), "{refused}");
         }
         let standing = |version| of(version).standing();
-        assert_eq!(["24.11.5", "26.05.1", "26.11.0"].map(standing), [Standing::Driven, Standing::Read, Standing::Unknown]);
+        assert_eq!(
+            ["24.11.5", "26.05.1", "26.11.0"].map(standing),
+            [Standing::Driven, Standing::Read, Standing::Unknown]
+        );
         assert!(of("25.11.2").check_tested().is_ok() && of("26.05.5").check_tested().is_err());
     }
 
@@ -206,6 +211,8 @@ mod tests {
             assert_eq!(forms.len(), things.len(), "{version}: {forms:?}");
         }
         let whole = |version| forms_of(version).next().unwrap().prints;
-        assert!(whole("25.11.9").contains("OverSubscribe=NO, or") && whole("26.05.0").contains("Exclusive=NODE"));
+        assert!(
+            whole("25.11.9").contains("OverSubscribe=NO, or") && whole("26.05.0").contains("Exclusive=NODE")
+        );
     }
 }

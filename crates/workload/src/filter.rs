@@ -4,13 +4,16 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::swf::{Extra, ExtraKind, Extras, Field, Header, Record};
+use crate::swf::{Extra, ExtraKind, Extras, Field, Header, Names, Record};
 
 /// The text of a text that is missing.
 const MISSING: &str = "-";
 
+/// The limit of listed names in a message.
+const LISTED: usize = 20;
+
 /// A condition on one field as recorded in the log: without fallbacks, -1 for an unknown number and `-` for a missing
-/// text.
+/// text. Users, groups, queues and partitions may be given by their names, after [`resolve`](FieldFilter::resolve).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldFilter {
     test: Test,
@@ -21,6 +24,12 @@ pub struct FieldFilter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Test {
     Field(Field, i64),
+    /// A name of a number, which the header of the log has.
+    Name {
+        field: Field,
+        name: String,
+        number: Option<u32>,
+    },
     /// A number of an extra field, in thousandths if the field has them, and its text.
     Number(Extra, i64, String),
     Text(Extra, String),
@@ -61,14 +70,25 @@ pub enum FilterError {
         field: String,
     },
     /// The value is not a whole number.
-    #[error("filter {filter:?}: {value:?} is not a whole number{}", name_hint(*field))]
+    #[error("filter {filter:?}: {value:?} is not a whole number")]
     NotANumber {
         /// Filter.
         filter: String,
-        /// Field.
-        field: Field,
         /// Text to the right of the sign.
         value: String,
+    },
+    /// A name is compared by its order.
+    #[error("filter {0:?}: a name is compared with = or !=")]
+    Name(String),
+    /// The header of the log has no such name.
+    #[error("a filter compares {field} with {name:?}, but {known}")]
+    NoName {
+        /// Field.
+        field: Field,
+        /// Name.
+        name: String,
+        /// The names that there are, in words.
+        known: String,
     },
     /// The value of an extra field is no number.
     #[error("filter {filter:?}: {value:?} is not {} or -1", extra.kind().wanted())]
@@ -90,15 +110,6 @@ pub enum FilterError {
     NoColumn(Extra),
 }
 
-/// Returns the option that takes a name, for fields whose numbers can have names in the header.
-fn name_hint(field: Field) -> &'static str {
-    match field {
-        Field::User => "; --user selects users by name",
-        Field::Queue => "; --queue selects queues by name",
-        _ => "",
-    }
-}
-
 fn field_names() -> String {
     [&Field::ALL.map(Field::name)[..], &Extra::ALL.map(Extra::name)].concat().join(", ")
 }
@@ -112,6 +123,10 @@ impl FieldFilter {
                 record.cpu_time().parse().unwrap_or(-1.0).partial_cmp(&(*value as f64))
             }
             Test::Field(field, value) => Some(record.get(*field).cmp(value)),
+            // A name that no number has equals none.
+            Test::Name { field, number, .. } => {
+                Some(number.map_or(Ordering::Less, |number| record.get(*field).cmp(&number.into())))
+            }
             Test::Number(extra, value, _) => {
                 let number = record.extras().number(*extra).and_then(|number| i64::try_from(number).ok());
                 Some(number.unwrap_or(-1).cmp(value))
@@ -135,18 +150,36 @@ impl FieldFilter {
         FieldFilter { sign, ..self }
     }
 
-    /// Checks that a log with this header has the field.
+    /// Checks that a log with this header has the field, and finds the number of a name.
     ///
     /// # Errors
-    /// [`FilterError::NoColumn`].
-    pub fn check(&self, header: &Header) -> Result<(), FilterError> {
-        match self.test {
-            Test::Number(extra, ..) | Test::Text(extra, _) if !header.extra_columns().has(extra) => {
-                Err(FilterError::NoColumn(extra))
+    /// [`FilterError::NoColumn`] and [`FilterError::NoName`].
+    pub fn resolve(&mut self, header: &Header) -> Result<(), FilterError> {
+        match &mut self.test {
+            Test::Number(extra, ..) | Test::Text(extra, _) if !header.extra_columns().has(*extra) => {
+                Err(FilterError::NoColumn(*extra))
+            }
+            Test::Name { field, name, number } => {
+                let names = header.names(*field);
+                *number = names.number(name);
+                let missing =
+                    || FilterError::NoName { field: *field, name: name.clone(), known: known(&names) };
+                number.map(drop).ok_or_else(missing)
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the names in words.
+fn known(names: &Names) -> String {
+    if names.is_empty() {
+        return "the header of the log has no names for it; give a number".into();
+    }
+    let listed: Vec<&str> = names.iter().map(|(_, name)| name).take(LISTED).collect();
+    let more = names.iter().count() - listed.len();
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("the names in the header of the log are {}{more}", listed.join(", "))
 }
 
 impl FromStr for FieldFilter {
@@ -165,12 +198,7 @@ impl FromStr for FieldFilter {
         let value = if sign == EQUAL { value.strip_prefix('=').unwrap_or(value) } else { value };
         let (name, value) = (text[..position].trim(), value.trim());
         let compared = if let Some(field) = Field::ALL.into_iter().find(|field| field.name() == name) {
-            let number = value.parse().map_err(|_| FilterError::NotANumber {
-                filter: filter(),
-                field,
-                value: value.into(),
-            })?;
-            Test::Field(field, number)
+            of_field(field, value, sign, text)?
         } else if let Some(extra) = Extra::named(name) {
             of_extra(extra, value, sign, text)?
         } else {
@@ -178,6 +206,19 @@ impl FromStr for FieldFilter {
         };
         Ok(FieldFilter { test: compared, sign })
     }
+}
+
+/// Returns the test of a field of the format.
+fn of_field(field: Field, value: &str, sign: Sign, filter: &str) -> Result<Test, FilterError> {
+    if let Ok(number) = value.parse() {
+        return Ok(Test::Field(field, number));
+    }
+    if value.is_empty() || !Names::FIELDS.contains(&field) {
+        return Err(FilterError::NotANumber { filter: filter.into(), value: value.into() });
+    }
+    let test = Test::Name { field, name: value.into(), number: None };
+    let is_possible = [EQUAL.text, EQUAL.opposite].contains(&sign.text);
+    if is_possible { Ok(test) } else { Err(FilterError::Name(filter.into())) }
 }
 
 /// Returns the test of an extra field.
@@ -202,6 +243,7 @@ impl fmt::Display for FieldFilter {
         let sign = self.sign.text;
         match &self.test {
             Test::Field(field, value) => write!(f, "{field}{sign}{value}"),
+            Test::Name { field, name, .. } => write!(f, "{field}{sign}{name}"),
             Test::Number(extra, _, text) | Test::Text(extra, text) => write!(f, "{extra}{sign}{text}"),
         }
     }
@@ -233,7 +275,11 @@ mod tests {
         check("runtime", Err("no comparison"));
         check("runtme<=0", Err("no field \"runtme\""));
         check("runtime<=x", Err("\"x\" is not a whole number"));
-        check("queue!=gpu", Err("\"gpu\" is not a whole number; --queue selects queues by name"));
+        check("queue!=gpu", Ok("queue!=gpu"));
+        check("user == ann b", Ok("user=ann b"));
+        check("user>ann", Err("filter \"user>ann\": a name is compared with = or !="));
+        check("user=", Err("\"\" is not a whole number"));
+        check("procs=x", Err("no field \"procs\""));
         check("gpus > 0.50", Ok("gpus>0.50"));
         check("account == a = b", Ok("account=a = b"));
         check("nodes=-1", Ok("nodes=-1"));
@@ -250,6 +296,30 @@ mod tests {
         crate::swf::parse_line(format!("1 0 -1 1 1 0.50 {tail}").as_bytes(), &mut record).unwrap();
         let matches = |filter: &str| filter.parse::<FieldFilter>().unwrap().matches(&record);
         assert!(matches("cpu_time>0") && matches("cpu_time<1") && !matches("cpu_time<=0"));
+    }
+
+    #[test]
+    fn names_are_those_of_the_header() {
+        let mut header = Header::default();
+        ["; User: 3 ann", "; User: 4 bob", "; Queue: 3 gpu"].iter().for_each(|line| header.push(line));
+        let mut record = Record::unknown();
+        record.set(Field::User, 3);
+        let meets = |filter: &str| {
+            let mut filter: FieldFilter = filter.parse().unwrap();
+            filter.resolve(&header).map(|()| filter.matches(&record)).map_err(|error| error.to_string())
+        };
+        let found = ["user=ann", "user=ANN", "user!=ann", "user=bob", "queue=gpu", "queue!=gpu"].map(meets);
+        assert_eq!(found, [true, true, false, false, false, true].map(Ok));
+        assert_eq!(
+            meets("user=eve").unwrap_err(),
+            "a filter compares user with \"eve\", but the names in the header of the log are ann, bob"
+        );
+        assert_eq!(
+            meets("group!=eve").unwrap_err(),
+            "a filter compares group with \"eve\", but the header of the log has no names for it; give a number"
+        );
+        let unresolved = |filter: &str| filter.parse::<FieldFilter>().unwrap().matches(&record);
+        assert!(!unresolved("user=ann") && unresolved("user!=ann"));
     }
 
     fn with(extras: &[(Extra, &str)]) -> Record {

@@ -17,7 +17,7 @@ pub(super) struct Document {
     procs: u64,
     estimate: f64,
     submit: f64,
-    /// The extra fields of its line.
+    /// The extra fields of its line, and the names of its user, group, queue and partition.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     extras: BTreeMap<&'static str, String>,
     free_at_submit: u64,

@@ -21,7 +21,7 @@ use miserly_report::TableStyle;
 use miserly_run::RunSetup;
 use miserly_sim::Observer;
 use miserly_workload::Estimates;
-use miserly_workload::swf::{Extra, Field, LogLine, ReadError};
+use miserly_workload::swf::{Extra, Field, LogLine, Names, ReadError};
 
 use self::clock::Clock;
 use self::document::Document;
@@ -71,23 +71,27 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     print(&texts.join("\n"))
 }
 
-/// Returns the extra fields of each submission of a job, if the log has any.
+/// Returns the names in the header of the log and the extra fields of each submission of a job, if the log has any.
 fn extras(prepared: &RunSetup, job: JobNumber) -> anyhow::Result<Vec<BTreeMap<&'static str, String>>> {
     let mut found = Vec::new();
-    if prepared.survey.header.extra_columns().is_empty() {
+    let header = &prepared.survey.header;
+    let has_names = Names::FIELDS.iter().any(|field| !header.names(*field).is_empty());
+    if header.extra_columns().is_empty() && !has_names {
         return Ok(found);
     }
     for record in prepared.records()? {
         let record = record?;
         if record.get(Field::Job) == job {
+            let name = |field: Field| Some((field.name(), prepared.name_of(field, &record)?.to_owned()));
             let value = |extra: Extra| Some((extra.name(), record.extras().text(extra)?.into_owned()));
-            found.push(Extra::ALL.into_iter().filter_map(value).collect());
+            let names = Names::FIELDS.into_iter().filter_map(name);
+            found.push(names.chain(Extra::ALL.into_iter().filter_map(value)).collect());
         }
     }
     Ok(found)
 }
 
-/// Returns a line with the extra fields of a job, if it has any.
+/// Returns a line with the names and extra fields of a job, if it has any.
 fn extras_text(extras: &BTreeMap<&'static str, String>) -> String {
     if extras.is_empty() {
         return String::new();

@@ -9,7 +9,11 @@ use crate::output::{print, print_json};
 
 pub(super) fn check(args: &SlurmCheckArgs) -> anyhow::Result<()> {
     let check = Check::run(&args.cluster.slurm(), args.probe);
-    if args.json { print_json(&check)? } else { print(&text(&check))? }
+    if args.json {
+        print_json(&check)?
+    } else {
+        print(&text(&check))?
+    }
     if !check.is_clean() {
         bail!(
             "the commands of this cluster fail, or do not agree: do not trust forecast, twin and shadow there, and do not drive it"

@@ -154,6 +154,7 @@ fn people(log: &Description) -> String {
     let statuses: Vec<_> = statuses.collect();
     [
         active("Users", &log.users),
+        active("Groups", &log.groups),
         active("Queues", &log.queues),
         active("Partitions", &log.partitions),
         labelled("Statuses", &statuses),
@@ -197,7 +198,7 @@ fn active(label: &str, active: &Active) -> String {
     if active.distinct == 0 {
         return labelled(label, &["none known".to_owned()]);
     }
-    let mut items = commons(&active.top, |number| number.to_string());
+    let mut items = commons(&active.top, |number| active.names.with_name(number));
     items[0] = format!("{}; most jobs: {}", active.distinct, items[0]);
     labelled(label, &items)
 }

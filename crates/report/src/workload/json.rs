@@ -51,6 +51,7 @@ pub fn describe_json(log: &Description, studied: &[u64]) -> Value {
         "study": study(log, studied),
         "waits": { "spread": spread(log.waits) },
         "users": active(&log.users),
+        "groups": active(&log.groups),
         "queues": active(&log.queues),
         "partitions": active(&log.partitions),
         "arrivals": arrivals(&log.arrivals),
@@ -187,7 +188,13 @@ fn commons(common: &[Common]) -> Vec<Value> {
 }
 
 fn active(active: &Active) -> Value {
-    json!({ "distinct": active.distinct, "top": commons(&active.top) })
+    let one = |common: &Common| {
+        let name = u32::try_from(common.value).ok().and_then(|number| active.names.get(number));
+        json!({
+            "value": common.value, "name": name, "count": common.share.count, "share": common.share.fraction(),
+        })
+    };
+    json!({ "distinct": active.distinct, "top": active.top.iter().map(one).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]
@@ -196,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    const LOG: &str = "; MaxProcs: 4\n1 0 5 60 8 1 9 8 90 9 1 7 1 1 1 1 -1 -1\n";
+    const LOG: &str = "; MaxProcs: 4\n; User: 7 ann\n1 0 5 60 8 1 9 8 90 9 1 7 1 1 1 1 -1 -1\n";
 
     fn trace() -> Trace {
         Trace::memory("toy", LOG.into())
@@ -213,6 +220,8 @@ mod tests {
         assert_eq!(json["arrivals"]["clock"], "since_start");
         assert_eq!(json["missing"]["think_time"], 1);
         assert_eq!(json["statuses"], json!({ "1": 1 }));
+        assert_eq!(json["users"]["top"][0], json!({ "value": 7, "name": "ann", "count": 1, "share": 1.0 }));
+        assert_eq!(json["groups"]["top"][0]["name"], Value::Null);
     }
 
     #[test]
@@ -221,6 +230,6 @@ mod tests {
         assert_eq!(json["left_out"], 1);
         assert_eq!(json["findings"][0]["kind"], "too_wide");
         assert_eq!(json["findings"][0]["severity"], "skipped");
-        assert_eq!(json["findings"][0]["lines"], json!([2]));
+        assert_eq!(json["findings"][0]["lines"], json!([3]));
     }
 }

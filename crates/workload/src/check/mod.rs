@@ -159,10 +159,10 @@ impl Pass {
 
     /// Adds the names of the fields behind the eighteenth, which a header may have as `; Field: 19 energy`.
     fn name_extra_fields(&mut self, header: &Header, most: u64) {
-        let names = header.names("Field");
+        let names = header.names_by("Field");
         for number in 19..=most.min(18 + DETAILS as u64) {
-            let name = names.iter().find(|(named, _)| u64::from(*named) == number);
-            let name = name.map_or_else(String::new, |(_, name)| format!(" ({name})"));
+            let name = u32::try_from(number).ok().and_then(|number| names.get(number));
+            let name = name.map_or_else(String::new, |name| format!(" ({name})"));
             self.findings.add_detail(Anomaly::ExtraFields, || format!("field {number}{name}"));
         }
     }

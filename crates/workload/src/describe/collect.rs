@@ -17,7 +17,7 @@ use crate::jobs::ProcsField;
 use crate::local_time::LocalTime;
 use crate::swf::{Field, Header, Record};
 
-/// Number of most active users, queues and partitions.
+/// Number of most active users, groups, queues and partitions.
 const TOP: usize = 5;
 
 #[derive(Default)]
@@ -33,6 +33,7 @@ pub(super) struct Collector {
     runtimes: ValueCounts,
     waits: ValueCounts,
     users: ValueCounts,
+    groups: ValueCounts,
     queues: ValueCounts,
     partitions: ValueCounts,
     estimates: EstimateCounter,
@@ -67,6 +68,7 @@ impl Collector {
         add_known(&mut self.runtimes, record, Field::Runtime);
         add_known(&mut self.waits, record, Field::Wait);
         add_known(&mut self.users, record, Field::User);
+        add_known(&mut self.groups, record, Field::Group);
         add_known(&mut self.queues, record, Field::Queue);
         add_known(&mut self.partitions, record, Field::Partition);
         *self.statuses.entry(record.get(Field::Status)).or_default() += 1;
@@ -123,14 +125,15 @@ impl Collector {
             run_lengths: self.run_lengths.finish(),
             estimates,
             study,
-            users: active(&self.users),
+            users: active(&self.users, header, Field::User),
+            groups: active(&self.groups, header, Field::Group),
             arrivals: self.arrivals.map(ArrivalCounter::finish).unwrap_or_default(),
             waits: self.waits.spread(),
             statuses: self.statuses,
             requested_memory: share(self.requested_memory),
             used_memory: share(self.used_memory),
-            queues: active(&self.queues),
-            partitions: active(&self.partitions),
+            queues: active(&self.queues, header, Field::Queue),
+            partitions: active(&self.partitions, header, Field::Partition),
             extras: self.extras.finish(header, self.jobs),
             month: self.month.map(MonthCollector::finish),
             missing: Field::ALL.map(|field| (field, self.missing[field as usize])),
@@ -156,6 +159,6 @@ fn sizes(sizes: &ValueCounts, by_size: Vec<OfSize>, procs: Option<Procs>) -> Siz
     }
 }
 
-fn active(tally: &ValueCounts) -> Active {
-    Active { distinct: tally.distinct(), top: tally.common(TOP) }
+fn active(tally: &ValueCounts, header: &Header, field: Field) -> Active {
+    Active { distinct: tally.distinct(), top: tally.common(TOP), names: header.names(field) }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::jobs::ProcsField;
-use crate::swf::{Field, Header, LogLine, ReadError};
+use crate::swf::{Field, Header, LogLine, Names, ReadError};
 use crate::trace::{Trace, TraceError};
 
 mod spread;
@@ -84,6 +84,8 @@ pub struct Description {
     pub requested_memory: Proportion,
     /// Jobs with known used memory.
     pub used_memory: Proportion,
+    /// Groups, commonest first.
+    pub groups: Active,
     /// Queues, commonest first.
     pub queues: Active,
     /// Partitions, commonest first.
@@ -157,6 +159,8 @@ pub struct Active {
     pub distinct: u64,
     /// Most active ones with their jobs.
     pub top: Vec<Common>,
+    /// Names in the header.
+    pub names: Names,
 }
 
 impl Description {

@@ -1,8 +1,10 @@
 //! The description of the machine in the comments of a log.
 
+use std::collections::BTreeMap;
+
 use miserly_core::Procs;
 
-use super::{ExtraColumns, SECONDS_MAX};
+use super::{ExtraColumns, Field, SECONDS_MAX};
 
 /// The header comments of a log that a simulation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,18 +34,20 @@ impl Header {
         self.comments.iter().find_map(|comment| ExtraColumns::of_comment(comment)).unwrap_or_default()
     }
 
-    /// Returns the numbers and names of the `; Name: number name` lines, such as `; Queue: 2 batch`.
+    /// Returns the names of the numbers of a field, by lines such as `; Queue: 2 batch`.
     ///
-    /// The case of the name is ignored. A description in brackets after the name is left out.
-    pub fn names(&self, kind: &str) -> Vec<(u32, &str)> {
-        fn named<'a>(comment: &'a str, kind: &str) -> Option<(u32, &'a str)> {
-            let (key, value) = comment.trim_start().trim_start_matches(';').split_once(':')?;
-            let (number, name) = value.trim().split_once(char::is_whitespace)?;
-            let name = name.split('(').next().unwrap_or(name).trim();
-            let known = key.trim().eq_ignore_ascii_case(kind) && !name.is_empty();
-            if known { Some((number.parse().ok()?, name)) } else { None }
+    /// The case of the first word is ignored. A description in brackets behind the name and a blank is left out.
+    pub fn names(&self, field: Field) -> Names {
+        named_by(field).map(|word| self.names_by(word)).unwrap_or_default()
+    }
+
+    /// Returns the names in lines that begin with this word.
+    pub(crate) fn names_by(&self, word: &str) -> Names {
+        let mut names = Names::default();
+        for (number, name) in self.comments.iter().filter_map(|comment| named(comment, word)) {
+            names.0.entry(number).or_insert(name);
         }
-        self.comments.iter().filter_map(|comment| named(comment, kind)).collect()
+        names
     }
 
     /// Returns the machine's processors: `MaxProcs`, else the leading integer of `MaxNodes`.
@@ -73,6 +77,62 @@ impl Header {
         // Offsets of more than a day are damage.
         (-86_400..=86_400).contains(&offset).then_some(offset)
     }
+}
+
+/// The names that the header of a log gives to the numbers of a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(BTreeMap<u32, String>);
+
+impl Names {
+    /// The fields whose numbers have names.
+    pub const FIELDS: [Field; 4] = [Field::User, Field::Group, Field::Queue, Field::Partition];
+
+    /// Returns the name of a number.
+    pub fn get(&self, number: u32) -> Option<&str> {
+        self.0.get(&number).map(String::as_str)
+    }
+
+    /// Returns the number with this name. The case is ignored where no name has the same case.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        let find = |is_it: &dyn Fn(&str) -> bool| self.iter().find(|(_, known)| is_it(known));
+        let found = find(&|known| known == name).or_else(|| find(&|known| known.eq_ignore_ascii_case(name)));
+        found.map(|(number, _)| number)
+    }
+
+    /// Returns the numbers and their names, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.0.iter().map(|(number, name)| (*number, name.as_str()))
+    }
+
+    /// Returns whether no number has a name.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns a number with its name behind it, if it has one.
+    pub fn with_name(&self, number: u64) -> String {
+        let name = u32::try_from(number).ok().and_then(|number| self.get(number));
+        name.map_or_else(|| number.to_string(), |name| format!("{number} {name}"))
+    }
+}
+
+/// Returns the word of the header lines with the names of a field.
+const fn named_by(field: Field) -> Option<&'static str> {
+    match field {
+        Field::User => Some("User"),
+        Field::Group => Some("Group"),
+        Field::Queue => Some("Queue"),
+        Field::Partition => Some("Partition"),
+        _ => None,
+    }
+}
+
+/// Returns the number and the name of a line such as `; Queue: 2 batch`. Names go to terminals.
+fn named(comment: &str, kind: &str) -> Option<(u32, String)> {
+    let (number, name) = value_of(comment, kind)?.split_once(char::is_whitespace)?;
+    let name = name.split(" (").next().unwrap_or(name).trim();
+    let name = (!name.is_empty()).then(|| name.replace(char::is_control, "\u{fffd}"))?;
+    Some((number.parse().ok()?, name))
 }
 
 /// Returns the trimmed value of a `; Name: value` line with this name.
@@ -126,9 +186,14 @@ mod tests {
 
     #[test]
     fn names_of_queues() {
-        let text =
-            "; MaxQueues: 2\n; Queue: 1 short\n;queue:  2   batch (the rest)\n; Queue: 3\n; Queue: x y";
-        assert_eq!(header(text).names("Queue"), [(1, "short"), (2, "batch")]);
-        assert_eq!(header(text).names("User"), []);
+        let text = "; MaxQueues: 2\n; Queue: 1 short\n;queue:  2   batch (the rest)\n; Queue: 3\n; Queue: x y\n; Queue: 1 other\n; Queue: 4 a(1)\u{1b}[2J";
+        let names = header(text).names(Field::Queue);
+        let found: Vec<_> = names.iter().collect();
+        assert_eq!(found, [(1, "short"), (2, "batch"), (4, "a(1)\u{fffd}[2J")]);
+        assert_eq!((names.number("BATCH"), names.number("rest"), names.get(3)), (Some(2), None, None));
+        assert_eq!([1, 7].map(|number| names.with_name(number)), ["1 short", "7"]);
+        assert!(header(text).names(Field::User).is_empty() && header(text).names(Field::Job).is_empty());
+        let cases = header("; User: 1 ANN\n; User: 2 ann").names(Field::User);
+        assert_eq!([cases.number("ann"), cases.number("Ann")], [Some(2), Some(1)]);
     }
 }

@@ -24,7 +24,7 @@ mod writer;
 
 pub use extra::{Extra, ExtraColumns, ExtraError, ExtraKind, Extras};
 pub(crate) use header::value_of;
-pub use header::{Header, is_count};
+pub use header::{Header, Names, is_count};
 pub use parse::{Deviations, LineError, parse_line};
 pub(crate) use parse::{SECONDS_MAX, is_blank};
 pub use reader::{LogLine, ReadError, Reader};

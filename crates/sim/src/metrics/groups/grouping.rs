@@ -76,7 +76,7 @@ pub enum GroupKey {
 pub enum GroupingError {
     /// A word that names none.
     #[error(
-        "unknown grouping {0:?}; it must be one of category, user, queue, partition, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d"
+        "unknown grouping {0:?}; it must be one of category, user, group, queue, partition, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d"
     )]
     Unknown(String),
     /// Ranges that are wrong, and what is wrong.
@@ -88,16 +88,17 @@ pub enum GroupingError {
 
 impl Grouping {
     /// Every grouping with a name.
-    pub const ALL: [Grouping; 15] = [
+    pub const ALL: [Grouping; 16] = [
         Grouping::Category,
         Grouping::User,
         Grouping::Queue,
-        Grouping::Label(Label::Partition),
         Grouping::RuntimeBin,
         Grouping::LsfClass,
         Grouping::Estimate,
         Grouping::EstimateCategory,
         Grouping::Status,
+        Grouping::Label(Label::Group),
+        Grouping::Label(Label::Partition),
         Grouping::Label(Label::Nodes),
         Grouping::Label(Label::Gpus),
         Grouping::Label(Label::GpuType),
@@ -132,7 +133,7 @@ impl Grouping {
 
     /// Returns whether the log has the groups as numbers, which its header may name.
     pub const fn is_numbered(self) -> bool {
-        matches!(self, Grouping::User | Grouping::Queue | Grouping::Label(Label::Partition))
+        matches!(self, Grouping::User | Grouping::Queue | Grouping::Label(Label::Group | Label::Partition))
     }
 
     /// Returns the group of a job.
