@@ -180,6 +180,13 @@ fn the_mirror_has_what_slurm_has() {
         text.contains("batch*") && text.contains("JobHeldUser 1") && text.contains("Dependency 1"),
         "{text}"
     );
+    let check = cluster.json(&["check", "--probe", "--json"]);
+    assert_eq!(check["differences"], serde_json::json!([]), "{check:#}");
+    assert_eq!((&check["described"], &check["accounted"]), (&6.into(), &1.into()), "{check:#}");
+    let probe = check["probe"].as_u64().unwrap().to_string();
+    until("the probe is gone", || !cluster.text("squeue", &["-h", "-o", "%i"]).contains(&probe));
+    let said = check["test_only"].as_str().unwrap();
+    assert!(said.contains("to start at"), "{said}");
     cluster.cancel_all();
 }
 

@@ -103,7 +103,7 @@ impl Check {
             |answer| usize::from(!answer.text.is_empty()),
         );
         match slurm.test_only(&SMALLEST, SCRIPT) {
-            Ok(Ok(said)) => check.test_only = said,
+            Ok(Ok(said)) => said.trim_start_matches("sbatch: ").clone_into(&mut check.test_only),
             Ok(Err(refused)) => check.test_only = format!("refused: {refused}"),
             Err(error) => check.note("sbatch --test-only", 0, Some(error.to_string()), true),
         }
@@ -357,4 +357,132 @@ fn of_probe(cluster: &Cluster, job: &Job, detail: &Detail) -> Vec<Difference> {
             other: format!("it is read as {read}"),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Amount;
+
+    /// Returns a cluster with one node of eight processors, and a running job with two of them.
+    fn running() -> (Cluster, Job, Detail) {
+        let mut cluster = Cluster::default();
+        cluster.nodes.insert("n1".into(), Node { cpus: 8, threads: 1, ..Node::default() });
+        let job = Job {
+            id: "7".into(),
+            state: JobState::Running,
+            cpus: 2,
+            nodes: 1,
+            memory: Some(Amount::PerNode(500)),
+            on: vec!["n1".into()],
+            start: Some(100),
+            ..Job::default()
+        };
+        let on = [("n1".to_owned(), Allocated { cpus: 2, memory: 500 })].into();
+        let detail = Detail { on, memory: Some(Amount::PerCpu(500)), ..Detail::default() };
+        (cluster, job, detail)
+    }
+
+    fn told(found: &[Difference]) -> Vec<String> {
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn commands_that_agree_differ_in_nothing() {
+        let (cluster, job, detail) = running();
+        assert_eq!(of_description(&cluster, &job, &detail), []);
+    }
+
+    /// What 26.05 prints of an ordinary job would be whole nodes by the words of 25.11.
+    #[test]
+    fn a_word_with_another_meaning_is_found_by_the_processors_of_the_job() {
+        let (cluster, job, detail) = running();
+        let detail = Detail { exclusive: true, ..detail };
+        assert_eq!(
+            told(&of_description(&cluster, &job, &detail)),
+            [
+                "job 7: whole nodes: scontrol's line is read as a job with its nodes to itself, but it has 2 of the 8 processors of n1"
+            ]
+        );
+        let mut whole = detail.clone();
+        whole.on.insert("n1".into(), Allocated { cpus: 8, memory: 500 });
+        assert_eq!(of_description(&cluster, &Job { cpus: 8, ..job }, &whole), []);
+    }
+
+    #[test]
+    fn sizes_that_differ_are_found() {
+        let (cluster, job, detail) = running();
+        let found = told(&of_description(&cluster, &Job { cpus: 3, nodes: 2, ..job.clone() }, &detail));
+        assert_eq!(
+            found,
+            [
+                "job 7: nodes: squeue prints 2, but scontrol prints 1",
+                "job 7: processors: squeue prints 3, but scontrol prints 2"
+            ]
+        );
+        let memory = Job { memory: Some(Amount::PerNode(501)), ..job.clone() };
+        assert_eq!(
+            told(&of_description(&cluster, &memory, &detail)),
+            ["job 7: memory, MiB: squeue prints 501, but scontrol prints 500"]
+        );
+        let waits = Job { state: JobState::Pending, ..job };
+        let two = Detail { least_nodes: 2, ..detail };
+        assert_eq!(of_description(&cluster, &waits, &two).len(), 1);
+        let unreadable = Detail { is_unreadable: true, ..Detail::default() };
+        assert_eq!(of_description(&cluster, &waits, &unreadable).len(), 1);
+    }
+
+    #[test]
+    fn a_comment_is_found_to_its_last_letter() {
+        let text = "JobId=7 Comment=two  blanks StdErr=/x\nJobId=8 Comment=a\nb WorkDir=/\n";
+        for there in ["two  blanks", "two  blanks StdErr=/x", "a\nb"] {
+            assert!(has_comment(text, there), "{there}");
+        }
+        for cut in ["two  blank", "a\nb W", "other"] {
+            assert!(!has_comment(text, cut), "{cut}");
+        }
+    }
+
+    #[test]
+    fn the_accounting_is_compared_with_the_queue() {
+        let (_, job, _) = running();
+        let same = AccountedJob {
+            number: 7,
+            start: Timestamp::from_second(100).ok(),
+            cpus: 2,
+            hosts: vec!["n1".into()],
+            ..AccountedJob::default()
+        };
+        assert_eq!(of_accounting(&job, &same), []);
+        let other = AccountedJob { cpus: 4, start: Timestamp::from_second(160).ok(), ..same };
+        assert_eq!(
+            told(&of_accounting(&job, &other)),
+            [
+                "job 7: processors: squeue prints 2, but sacct prints 4",
+                "job 7: start: squeue prints 100, but sacct prints 160"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_probe_is_read_as_it_was_asked_for() {
+        let (mut cluster, _, _) = running();
+        let job = Job {
+            id: "9".into(),
+            cpus: 1,
+            nodes: 1,
+            limit: crate::Limit::Seconds(60),
+            partitions: vec!["batch".into()],
+            ..Job::default()
+        };
+        let detail = Detail { least_nodes: 1, comment: Some(COMMENT.to_owned()), ..Detail::default() };
+        assert_eq!(of_probe(&cluster, &job, &detail), []);
+        // A comment that ends too early, and a word with another meaning.
+        let cut = Detail { comment: Some("two".to_owned()), exclusive: true, ..detail.clone() };
+        let whats: Vec<&str> = of_probe(&cluster, &job, &cut).iter().map(|found| found.what).collect();
+        assert_eq!(whats, ["comment", "whole nodes"]);
+        let whole = Partition { shares: "exclusive".into(), ..Partition::default() };
+        cluster.partitions.insert("batch".into(), whole);
+        assert_eq!(of_probe(&cluster, &job, &Detail { exclusive: true, ..detail }), []);
+    }
 }

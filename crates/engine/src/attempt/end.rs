@@ -222,7 +222,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Removes a job from its ledger that was written out and has no attempt. Returns its final state: a user ends it.
+    /// Removes a job from its ledger that is suspended and has no attempt. Returns its final state: a user ends it.
     pub(crate) fn end_without_attempt(
         &mut self,
         now: Now,
@@ -230,7 +230,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         number: i64,
         round: &mut Round,
     ) -> Phase {
-        mark!("a job that was written out is cancelled");
+        mark!("a suspended job without an attempt is cancelled");
         let start = self.jobs.get(number).and_then(|record| record.started).map(|start| now.wall_at(start));
         self.record_suspended_time(number, at);
         self.leave_system(at, number, &AttemptOutcome::WrittenOut { at, failed: None }, round);

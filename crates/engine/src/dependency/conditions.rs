@@ -256,7 +256,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         let Some(record) = self.jobs.get(number) else { return };
-        if record.is_written_out() {
+        if record.is_suspended_without_attempt() {
             self.end_without_attempt(now, at, number, round);
         } else if record.is_in_ledger() {
             round.withdrawn.extend(self.jobs.handle(number));

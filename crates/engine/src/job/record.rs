@@ -350,8 +350,13 @@ impl Record {
 
     /// Returns whether the job is suspended without an attempt: a command has written it out.
     pub fn is_written_out(&self) -> bool {
+        self.restarts && self.is_suspended_without_attempt()
+    }
+
+    /// Returns whether the job is suspended and has no attempt: it was written out, or displaced and suspended at one instant.
+    pub(crate) fn is_suspended_without_attempt(&self) -> bool {
         let state = || self.entry.as_deref().map(|entry| entry.entry().state);
-        self.restarts && self.run.is_none() && matches!(state(), Some(State::Suspended { .. }))
+        self.run.is_none() && matches!(state(), Some(State::Suspended { .. }))
     }
 
     /// Returns whether the job has an attempt, or is to continue one.

@@ -94,7 +94,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Ok(false) => {
                     mark!("a job is cancelled");
                     self.judge_cancel(now, caller.uid, job);
-                    if self.jobs.get(job).is_some_and(Record::is_written_out) {
+                    if self.jobs.get(job).is_some_and(Record::is_suspended_without_attempt) {
                         over.push((job, self.end_without_attempt(now, at, job, &mut round)));
                     } else if !self.end_run(job, Ending::Cancelled) {
                         mark!("a waiting job is cancelled");
