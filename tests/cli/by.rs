@@ -145,7 +145,7 @@ fn an_experiment_knows_its_words() {
     lab.write("groups.toml", experiment("colour"));
     let run = lab.run("experiment run groups.toml -o results");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, queue, partition, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d";
+    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, group, queue, partition, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert_eq!(lab.files(), ["groups.toml", "log.swf"]);
 }

@@ -208,10 +208,10 @@ fn names_of_a_table_are_shown_and_select_jobs() {
     lab.write("m.toml", "[columns]\njob = 'id'\nsubmit = 's'\nstart = 'b'\nend = 'e'\nprocs = 'p'\nuser = 'u'\ngroup = 'g'\nqueue = 'q'\npartition = 'c'\n");
     let out = |line: &str| lab.run(&format!("{line} --columns m.toml --procs 2")).stdout;
     for (by, groups) in [
-        ("user", ["1 bob", "2 ann"]),
-        ("group", ["1 bio", "2 chem"]),
-        ("queue", ["1 short", "2 long"]),
-        ("partition", ["1 low", "2 high"]),
+        ("user", ["bob", "ann"]),
+        ("group", ["bio", "chem"]),
+        ("queue", ["short", "long"]),
+        ("partition", ["low", "high"]),
     ] {
         let table = out(&format!("compare t.csv -p fcfs -p easy --by {by}"));
         let has = |group: &&str| table.lines().any(|line| line.starts_with(&format!("{group} ")));
