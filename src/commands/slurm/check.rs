@@ -10,9 +10,9 @@ use crate::output::{print, print_json};
 pub(super) fn check(args: &SlurmCheckArgs) -> anyhow::Result<()> {
     let check = Check::run(&args.cluster.slurm(), args.probe);
     if args.json {
-        print_json(&check)?
+        print_json(&check)?;
     } else {
-        print(&text(&check))?
+        print(&text(&check))?;
     }
     if !check.is_clean() {
         bail!(
