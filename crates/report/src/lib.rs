@@ -32,6 +32,6 @@ pub use run::{
     run_sections, simulate_table, slide, summary_blocks, wait_of_table, what_if_sections, what_if_table,
 };
 pub use workload::{
-    check_json, check_text, describe_json, describe_text, import_json, import_summary, import_text,
-    preview_json, preview_text, slice_json, slice_text,
+    check_json, check_text, columns_text, describe_json, describe_text, import_json, import_summary,
+    import_text, preview_json, preview_text, slice_json, slice_text,
 };

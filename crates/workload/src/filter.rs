@@ -25,7 +25,11 @@ pub struct FieldFilter {
 enum Test {
     Field(Field, i64),
     /// A name of a number, which the header of the log has.
-    Name { field: Field, name: String, number: Option<u32> },
+    Name {
+        field: Field,
+        name: String,
+        number: Option<u32>,
+    },
     /// A number of an extra field, in thousandths if the field has them, and its text.
     Number(Extra, i64, String),
     Text(Extra, String),
