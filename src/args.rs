@@ -80,7 +80,7 @@ pub(crate) use self::run::RunArgs;
 pub(crate) use self::simulate::{CompareArgs, ExplainArgs, MatrixArgs, PoliciesArgs, SimulateArgs};
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
-    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
+    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmCheckArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
     SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
     SlurmTwinArgs, SlurmWatchArgs,
 };
@@ -88,7 +88,7 @@ pub(crate) use self::slurm::{
 pub(crate) use self::socket::DaemonArgs;
 #[cfg(feature = "page")]
 pub(crate) use self::source::SourceArgs;
-pub(crate) use self::tables::ReportFileArgs;
+pub(crate) use self::tables::{By, ReportFileArgs};
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
 pub(crate) use self::workload::{

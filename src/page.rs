@@ -12,11 +12,13 @@ use miserly_run::{RunDoc, RunSetup};
 use miserly_sim::Grouping;
 use miserly_workload::TraceError;
 
-use crate::args::ReportFileArgs;
+use crate::args::{By, ReportFileArgs};
 
 /// The groupings of the jobs of a log in a verdict and on a page.
 pub(crate) struct Shown {
-    /// The one that shows who pays: the first of `--by`, else the suited one.
+    /// Those of `--by`.
+    pub(crate) by: Vec<Grouping>,
+    /// The one that shows who gains and who pays: the first of `--by`, else the suited one.
     pub(crate) pays: Grouping,
     /// The one of the heat maps: the first of `--by` with ranges, else the suited one.
     pub(crate) heat: Grouping,
@@ -26,12 +28,29 @@ impl Shown {
     /// Returns the groupings for these of `--by`.
     ///
     /// # Errors
-    /// If the log cannot be read, which the suited grouping needs.
-    pub(crate) fn new(setup: &RunSetup, by: &[Grouping]) -> Result<Shown, TraceError> {
+    /// If the log cannot be read, which suited groupings need.
+    pub(crate) fn new(setup: &RunSetup, by: &[By]) -> Result<Shown, TraceError> {
+        let by = groupings(setup, by)?;
         let ranges = by.iter().find(|kind| !kind.is_by_value() && **kind != Grouping::RuntimeBin);
-        let heat = ranges.copied().map_or_else(|| setup.suited_grouping(), Ok)?;
-        Ok(Shown { pays: by.first().copied().unwrap_or(heat), heat })
+        let heat = match ranges {
+            Some(ranges) => *ranges,
+            None => setup.suited_ranges()?.grouping(),
+        };
+        let pays = by.first().copied().unwrap_or(heat);
+        Ok(Shown { by, pays, heat })
     }
+}
+
+/// Returns the groupings of `--by`, with ranges of time limits that suit the jobs of this setup.
+///
+/// # Errors
+/// If the log cannot be read, which these ranges need.
+pub(crate) fn groupings(setup: &RunSetup, by: &[By]) -> Result<Vec<Grouping>, TraceError> {
+    let grouping = |by: &By| match by {
+        By::Known(grouping) => Ok(*grouping),
+        By::TimeLimits => Ok(setup.suited_ranges()?.time_limits()),
+    };
+    by.iter().map(grouping).collect()
 }
 
 impl ReportFileArgs {
@@ -63,12 +82,10 @@ impl ReportFileArgs {
     pub(crate) fn write(
         &self,
         logs: Vec<LogRuns<'_>>,
-        by: &[Grouping],
         difference: Option<[String; 2]>,
     ) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
-        let by = by.iter().map(ToString::to_string).collect();
-        let page = overview(&Overview { command: command(), logs, by, difference, window: self.window });
+        let page = overview(&Overview { command: command(), logs, difference, window: self.window });
         write_page(path, &page)
     }
 }

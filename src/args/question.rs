@@ -6,13 +6,12 @@ use clap::{Args, value_parser};
 use miserly_core::{Procs, Span};
 use miserly_machine_file::HOSTS_MOST;
 use miserly_policies::PolicySpec;
-use miserly_sim::Grouping;
 use miserly_units::{UnitError, parse_duration_from, parse_memory as memory};
 use miserly_workload::{Factor, Feedback};
 
 use super::run::RunArgs;
 use super::simulate::FEEDBACKS;
-use super::tables::{ExportedTableArgs, GroupingParser, TableArgs};
+use super::tables::{By, ExportedTableArgs, GroupingParser, TableArgs};
 use super::values::{page_name, procs, seconds, words};
 
 #[derive(Debug, Args)]
@@ -177,7 +176,7 @@ pub(crate) struct WhatIfArgs {
 
     /// The groups of jobs in the table, as in compare [default: ranges that suit the log]
     #[arg(long, value_name = "KIND", requires = "trace", value_parser = GroupingParser)]
-    pub(crate) by: Option<Grouping>,
+    pub(crate) by: Option<By>,
 
     /// The copies of the log with moved submissions, which show how sure the difference is; 0: none
     #[arg(long, value_name = "N", default_value_t = 20, requires = "trace", value_parser = value_parser!(u64).range(..=1000))]

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use miserly_policies::PolicySpec;
-use miserly_sim::Grouping;
 use miserly_workload::Feedback;
 
 use super::run::RunArgs;
-use super::tables::{GroupingParser, ReportFileArgs, RunTableArgs};
+use super::tables::{By, GroupingParser, ReportFileArgs, RunTableArgs};
 use super::values::{seconds, slide_name, words};
 
 #[derive(Debug, Args)]
@@ -45,10 +44,10 @@ pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) feedback: FeedbackArgs,
 
-    /// Adds measures for each group of jobs; repeatable. Ranges have upper bounds of your own, such as procs:1,8,64,
-    /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md)
+    /// Adds the waits of each group of jobs; repeatable. Ranges have upper bounds of your own: procs:1,8,64,
+    /// runtime:1h,12h, time-limit:4h,1d, or two of them: procs:1,8,64+runtime:1h,12h (docs/formats.md)
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
-    pub(crate) by: Vec<Grouping>,
+    pub(crate) by: Vec<By>,
 
     /// Writes a row for each job: to a .csv with the columns of Batsim, or to a .swf with the simulated fields
     #[arg(long, value_name = "OUT")]
@@ -95,10 +94,11 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) report: ReportFileArgs,
 
-    /// Adds measures for each group of jobs; repeatable. Ranges have upper bounds of your own, such as procs:1,8,64,
-    /// runtime:1h,12h, or both: procs:1,8,64+runtime:1h,12h (docs/formats.md). The verdict shows who pays by the first
+    /// Adds the waits of each group of jobs; repeatable. Ranges have upper bounds of your own: procs:1,8,64,
+    /// runtime:1h,12h, time-limit:4h,1d, or two of them: procs:1,8,64+runtime:1h,12h (docs/formats.md). The verdict
+    /// names who gains and who pays by the first
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
-    pub(crate) by: Vec<Grouping>,
+    pub(crate) by: Vec<By>,
 
     /// Writes the verdict as one picture for a slide: the question, up to three policies, who gains and who pays
     #[arg(long, value_name = "FILE.svg", value_parser = slide_name)]

@@ -21,6 +21,8 @@ pub(crate) struct SlurmClusterArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlurmCommand {
+    /// Runs each command of Slurm once, and compares what they say of the same jobs
+    Check(SlurmCheckArgs),
     /// Prints the partitions and the waiting jobs of the cluster
     Status(SlurmStatusArgs),
     /// Writes the accounting of the cluster as a job log
@@ -41,6 +43,20 @@ pub(crate) enum SlurmCommand {
     Queue(SlurmQueueArgs),
     /// Hands the nodes of a driver back to Slurm at once
     HandBack(SlurmHandBackArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmCheckArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// Submits a held job of one processor, compares what the commands show of it, and cancels it
+    #[arg(long)]
+    pub(crate) probe: bool,
+
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

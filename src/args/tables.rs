@@ -123,25 +123,41 @@ pub(crate) struct ReportFileArgs {
     pub(crate) window: Option<[i64; 2]>,
 }
 
+/// A grouping of jobs that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By {
+    /// This one.
+    Known(Grouping),
+    /// By ranges of the time limits that suit the log.
+    TimeLimits,
+}
+
+/// The word for [`By::TimeLimits`].
+const TIME_LIMITS: &str = "time-limit";
+
 /// The parser of a grouping of jobs: a name, which the help lists, or ranges.
 #[derive(Clone)]
 pub(super) struct GroupingParser;
 
 impl TypedValueParser for GroupingParser {
-    type Value = Grouping;
+    type Value = By;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<Grouping, clap::Error> {
-        let parse = |word: &str| word.parse::<Grouping>();
+    ) -> Result<By, clap::Error> {
+        let parse = |word: &str| match word {
+            TIME_LIMITS => Ok(By::TimeLimits),
+            word => word.parse::<Grouping>().map(By::Known),
+        };
         parse.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Grouping::ALL.into_iter().map(|named| PossibleValue::new(named.as_str()))))
+        let words = Grouping::ALL.into_iter().map(Grouping::as_str).chain([TIME_LIMITS]);
+        Some(Box::new(words.map(PossibleValue::new)))
     }
 }
 

@@ -48,7 +48,10 @@ pub(super) fn slide_name(text: &str) -> Result<PathBuf, &'static str> {
     if svg {
         Ok(path)
     } else {
-        Err("the file name must end in .svg; for a .png, run afterwards: rsvg-convert -o FILE.png FILE.svg")
+        Err("the file name must end in .svg; for a .png, write FILE.svg, and run one of\n  \
+            rsvg-convert -o FILE.png FILE.svg\n  \
+            inkscape --export-filename=FILE.png FILE.svg\n  \
+            chromium --headless --window-size=1280,720 --screenshot=FILE.png FILE.svg")
     }
 }
 

@@ -10,9 +10,10 @@ use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
 use miserly_report::page::exported;
 use miserly_report::{
-    AtomicFile, Compared, best_run, compare_tables, needs_whole_runtimes, run_sections, slide,
+    AtomicFile, Compared, Verdict, best_run, compare_tables, needs_whole_runtimes, run_sections, slide,
 };
 use miserly_run::{DifferenceDoc, RunDoc, RunSetup, differences};
+use miserly_sim::Grouping;
 use miserly_workload::generate::{Feitelson96, Model};
 use miserly_workload::{Estimates, Overrun, Trace};
 use rayon::prelude::*;
@@ -58,7 +59,8 @@ struct CompareDoc<'a> {
 #[derive(Serialize)]
 struct VerdictDoc<'a> {
     trace: &'a str,
-    text: &'a str,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
 }
 
 /// The schedules of one log: the recorded one, if there is one, and one for each policy.
@@ -68,7 +70,9 @@ struct Schedules {
     runs: Vec<RunDoc>,
     /// The recordings of the runs, for the charts of a page.
     recordings: Vec<Recording>,
-    verdict: Option<String>,
+    verdict: Option<Verdict>,
+    /// The groupings of `--by`, for the tables.
+    by: Vec<Grouping>,
     /// The grouping of the heat maps of a page.
     groups: String,
 }
@@ -87,7 +91,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
     let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
     let warned = warn(schedules.iter().flat_map(|schedules| &schedules.runs));
-    for ((setup, shown), schedules) in setups.iter().zip(&shown).zip(&mut schedules) {
+    for ((setup, shown), schedules) in setups.iter().zip(shown).zip(&mut schedules) {
         let groups = shown.pays.to_string();
         schedules.verdict = schedules.verdict(setup, &policies, &against, &groups)?;
         if let Some(path) = &args.slide {
@@ -97,30 +101,24 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
             )?;
         }
         schedules.groups = shown.heat.to_string();
+        schedules.by = shown.by;
     }
-    args.report.write(schedules.iter().map(Schedules::of_page).collect(), &args.by, difference)?;
-    for outcome in schedules.iter_mut().flat_map(Schedules::all_mut) {
-        forget(outcome, false, &args.by);
-    }
+    args.report.write(schedules.iter().map(Schedules::of_page).collect(), difference)?;
+    schedules.iter_mut().for_each(Schedules::forget);
     if args.json {
         print_json(&CompareDoc::new(&schedules))?;
         return warned;
     }
     warned?;
-    for (setup, schedules) in setups.iter().zip(&mut schedules) {
-        schedules.all_mut().for_each(|outcome| setup.name_groups(outcome));
-    }
     let style = args.table.style();
     if let Some(format) = args.table.format() {
-        let sections = schedules
-            .iter()
-            .flat_map(|schedules| run_sections(&schedules.all(), schedules.verdict.as_deref(), style));
+        let sections =
+            schedules.iter().flat_map(|schedules| run_sections(&schedules.all(), schedules.words(), style));
         return print(&exported(&sections.collect::<Vec<_>>(), format));
     }
     let tables = schedules.iter().map(|schedules| {
         let tables = compare_tables(&schedules.all(), style);
-        let verdict =
-            schedules.verdict.as_ref().map(|verdict| style.paragraph(&format!("verdict: {verdict}")));
+        let verdict = schedules.words().map(|verdict| style.paragraph(&format!("verdict: {verdict}")));
         tables + &verdict.map_or_else(String::new, |verdict| format!("\n{verdict}\n"))
     });
     print(&tables.collect::<Vec<_>>().join("\n"))
@@ -197,7 +195,8 @@ impl Schedules {
     fn of_page(&self) -> LogRuns<'_> {
         LogRuns {
             recorded: self.recorded.as_ref(),
-            verdict: self.verdict.clone(),
+            verdict: self.words().map(str::to_owned),
+            by: self.by.iter().map(ToString::to_string).collect(),
             groups: &self.groups,
             runs: self.runs.iter().zip(&self.recordings).collect(),
         }
@@ -208,8 +207,14 @@ impl Schedules {
         self.recorded.iter().chain(&self.runs).collect()
     }
 
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut RunDoc> {
-        self.recorded.iter_mut().chain(&mut self.runs)
+    /// Removes the data that only the page and the verdict needed.
+    fn forget(&mut self) {
+        self.recorded.iter_mut().chain(&mut self.runs).for_each(|outcome| forget(outcome, false, &self.by));
+    }
+
+    /// Returns the verdict in words.
+    fn words(&self) -> Option<&str> {
+        self.verdict.as_ref().map(|verdict| verdict.text.as_str())
     }
 
     fn compared<'a>(&'a self, runs: &'a [&'a RunDoc], against: &'a str, groups: &'a str) -> Compared<'a> {
@@ -222,7 +227,7 @@ impl Schedules {
         policies: &[PolicySpec],
         against: &str,
         groups: &str,
-    ) -> anyhow::Result<Option<String>> {
+    ) -> anyhow::Result<Option<Verdict>> {
         let runs: Vec<&RunDoc> = self.runs.iter().collect();
         verdict(setup, policies, self.compared(&runs, against, groups))
     }
@@ -233,7 +238,7 @@ impl<'a> CompareDoc<'a> {
         let verdict = |schedules: &'a Schedules| {
             Some(VerdictDoc {
                 trace: &schedules.runs.first()?.trace.name,
-                text: schedules.verdict.as_deref()?,
+                verdict: schedules.verdict.as_ref()?,
             })
         };
         CompareDoc {
@@ -252,7 +257,7 @@ pub(crate) fn verdict(
     setup: &RunSetup,
     policies: &[PolicySpec],
     compared: Compared<'_>,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<Verdict>> {
     let best = best_run(compared.runs).filter(|_| compared.recorded.is_some_and(needs_whole_runtimes));
     let best = best.and_then(|best| policies.iter().find(|policy| policy.to_string() == best.policy));
     let whole = best.map(|policy| whole_runtimes(setup, policy)).transpose()?;
@@ -317,7 +322,7 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<(RunSetup, Shown)>> {
         let log = log.with_feedback(args.feedback.feedback);
         let log = log.with_checksum(args.json || args.report.is_requested())?;
         let shown = Shown::new(&log, &args.by)?;
-        Ok((args.report.records(log, false, &args.by, Some(&shown)), shown))
+        Ok((args.report.records(log, false, &shown.by, Some(&shown)), shown))
     };
     if args.traces.is_empty() {
         let of_run =

@@ -16,7 +16,7 @@ use miserly_workload::Estimates;
 use crate::args::SimulateArgs;
 use crate::commands::compare::verdict;
 use crate::output::{print, print_json, refuse_the_input_itself};
-use crate::page::{Shown, forget};
+use crate::page::{Shown, forget, groupings};
 use crate::progress::Progress;
 use crate::run_options::{prepare, prepare_another};
 use crate::warnings::warn;
@@ -55,9 +55,6 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         return warned;
     }
     warned?;
-    for result in &mut results {
-        result.prepared.name_groups(&mut result.outcome);
-    }
     let style = args.table.style();
     if let Some(format) = args.table.format() {
         let sections = results.iter().flat_map(|result| run_sections(&[&result.outcome], None, style));
@@ -84,7 +81,8 @@ fn simulate(
 ) -> anyhow::Result<Simulated> {
     let prepared = setup.with_checksum(args.json || args.report.is_requested())?;
     let groups = args.report.is_requested().then(|| Shown::new(&prepared, &args.by)).transpose()?;
-    let prepared = args.report.records(prepared, args.details, &args.by, groups.as_ref());
+    let by = groups.as_ref().map_or_else(|| groupings(&prepared, &args.by), |shown| Ok(shown.by.clone()))?;
+    let prepared = args.report.records(prepared, args.details, &by, groups.as_ref());
     let progress = Progress::new(prepared.survey.records);
     let mut watch = progress.watch();
     let shown = !args.json || args.report.is_requested();
@@ -104,9 +102,11 @@ fn simulate(
         None
     };
     let groups = groups.map(|shown| shown.heat.to_string()).unwrap_or_default();
-    let log = LogRuns { recorded: recorded.as_ref(), verdict, groups: &groups, runs };
-    args.report.write(vec![log], &args.by, None)?;
-    forget(&mut outcome, args.details, &args.by);
+    let verdict = verdict.map(|verdict| verdict.text);
+    let names = by.iter().map(ToString::to_string).collect();
+    let log = LogRuns { recorded: recorded.as_ref(), verdict, by: names, groups: &groups, runs };
+    args.report.write(vec![log], None)?;
+    forget(&mut outcome, args.details, &by);
     Ok(Simulated { prepared, outcome, recorded })
 }
 

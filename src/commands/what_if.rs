@@ -1,5 +1,6 @@
 //! `miserly what-if`: the difference that a change makes to a log.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -173,12 +174,14 @@ fn document(
         machine: variant.setup.machine().to_string(),
         procs: variant.setup.procs().get(),
     };
-    let name = |by, group| before.setup.named_group(by, group);
-    let user = |user: &Option<u32>| {
-        user.map_or_else(|| "unknown".to_owned(), |user| name(Grouping::User, user.to_string()))
+    let [names, user_names] = [groups, Grouping::User].map(|by| before.setup.group_names(by));
+    let with_name = |names: &BTreeMap<String, String>, key: String, found: &GroupDifference| {
+        let name = names.get(&key).cloned();
+        group(key, name, found)
     };
+    let user = |user: &Option<u32>| user.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
     let mut by_user: Vec<WhatIfGroupDoc> =
-        result.by_user.iter().map(|(number, difference)| group(user(number), difference)).collect();
+        result.by_user.iter().map(|(number, found)| with_name(&user_names, user(number), found)).collect();
     let total = |group: &WhatIfGroupDoc| (group.difference * group.jobs as f64).abs();
     by_user.sort_by(|a, b| total(b).total_cmp(&total(a)));
     WhatIfDoc {
@@ -194,7 +197,7 @@ fn document(
         coverage: (copies > 0).then(|| coverage(copies)),
         significant: result.significant,
         job: after.added.map(|job| added(job, result)),
-        all: group("all".to_owned(), &result.all),
+        all: group("all".to_owned(), None, &result.all),
         bounded_slowdown: WhatIfSlowdownDoc {
             before: result.slowdown[0],
             after: result.slowdown[1],
@@ -206,7 +209,7 @@ fn document(
         by_group: result
             .by_group
             .iter()
-            .map(|(key, found)| group(name(groups, key.to_string()), found))
+            .map(|(key, found)| with_name(&names, key.to_string(), found))
             .collect(),
         by_user,
     }
@@ -224,10 +227,11 @@ fn added(job: &Job, result: &WhatIf) -> WhatIfJobDoc {
     }
 }
 
-fn group(group: String, found: &GroupDifference) -> WhatIfGroupDoc {
+fn group(group: String, name: Option<String>, found: &GroupDifference) -> WhatIfGroupDoc {
     let spread: &Spread = &found.difference;
     WhatIfGroupDoc {
         group,
+        name,
         jobs: found.jobs,
         longer: found.longer,
         shorter: found.shorter,

@@ -95,8 +95,16 @@ fn section(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
         [] => "It has no parameters.\n".to_owned(),
         params => table(["parameter", "effect", "values", "default"], params.iter().map(row)),
     };
+    let examples = match policy.examples {
+        [] => String::new(),
+        examples => {
+            let rows = examples.iter().map(|example| [code(example.policy), escaped(example.meaning)]);
+            format!("\n{}", table(["written form", "in papers"], rows))
+        }
+    };
     let (name, title) = (policy.name, escaped(policy.title));
-    Ok(format!("\n## {name}\n\n{title}\n\n{}\n{params}", table(["property", "value"], rows)))
+    let properties = table(["property", "value"], rows);
+    Ok(format!("\n## {name}\n\n{title}\n\n{properties}{examples}\n{params}"))
 }
 
 fn row(param: &Param) -> [String; 4] {

@@ -80,11 +80,13 @@ fn beyond_twenty_users_the_others_share_a_row() {
         row.starts_with(&format!("others (6) {jobs} ")) && row.contains(&format!("% {mean} - - ")),
         "{row}"
     );
-    let compared = others("compare log.swf -p fcfs -p fcfs --by user --seconds");
-    // Bounded slowdowns: mean, 95th percentile, worst; then waits.
+    // Waits, then bounded slowdowns: mean, 95th percentile, worst.
+    let compared = others("compare log.swf -p fcfs -p fcfs --by user --seconds --all-measures");
     assert_eq!(compared.len(), 6);
+    assert_eq!(compared[0], format!("others (6) {jobs} {mean} {mean}"));
     assert_eq!(compared[1], format!("others (6) {jobs} - -"));
-    assert_eq!(compared[3], format!("others (6) {jobs} {mean} {mean}"));
+    // By default there is one table, that of the measure of the verdict.
+    assert_eq!(others("compare log.swf -p fcfs -p fcfs --by user --seconds"), compared[..1]);
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn an_experiment_knows_its_words() {
     lab.write("groups.toml", experiment("colour"));
     let run = lab.run("experiment run groups.toml -o results");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64 or runtime:1h,12h";
+    let said = "groups.toml:7: by: unknown grouping \"colour\"; it must be one of category, user, group, queue, partition, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert_eq!(lab.files(), ["groups.toml", "log.swf"]);
 }
@@ -171,7 +173,7 @@ fn ranges_of_ones_own() {
     let jobs: Vec<f64> = figures(&run, "procs:1,4", "/jobs").into_iter().map(|(_, jobs)| jobs).collect();
     assert_eq!(jobs, [30.0, 90.0, 180.0]);
     let table = lab.stdout("compare log.swf -p easy -p fcfs --by procs:1,4+runtime:1h");
-    assert!(table.contains("\nby procs:1,4+runtime:1h") && table.contains("\n2-4p 0-1h "), "{table}");
+    assert!(table.contains("\nby procs + runtime\n") && table.contains("\n2-4p 0-1h "), "{table}");
     for (by, problem) in [("procs:4,1", "the bounds must ascend"), ("procs:x", "no number of processors")] {
         let run = lab.run(&format!("simulate log.swf -p easy --by {by}"));
         assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
@@ -199,7 +201,7 @@ fn a_slide_has_the_verdict_in_one_picture() {
     for part in ["Which policy", ">fcfs<", ">easy<", ">conservative<", "Who gains", "Who pays", "log.swf"] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
-    for part in ["mean wait", "Chance is not tested for groups."] {
+    for part in ["mean wait", "Who gains and who pays is unknown: the groups have too few jobs"] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
     // Both name the same change.
@@ -212,6 +214,140 @@ fn a_slide_has_the_verdict_in_one_picture() {
         let run = lab.run(&format!("compare log.swf --slide {slide}"));
         assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
     }
+}
+
+/// 4 096 jobs: each fourth is long and of queue 1, so it waits longer under `easy(order=shortest)`. The header names the queues 1
+/// and 2, and one of two partitions.
+fn queues() -> String {
+    let mut text = "; MaxProcs: 8\n; Queue: 1 long\n; Queue: 2 short\n; Partition: 7 blue\n".to_owned();
+    for job in 1..=4096_i64 {
+        let mixed = job * 7919 % 101;
+        let (queue, run) = match job % 4 {
+            0 => (1, 900 + mixed % 7 * 10),
+            3 => (3, 120),
+            _ => (2, 60 + mixed % 5),
+        };
+        let (submit, procs) = (180 * job + mixed, 1 + mixed % 6);
+        let partition = 7 + mixed % 2;
+        text += &format!(
+            "{job} {submit} -1 {run} {procs} -1 -1 {procs} {run} -1 1 1 -1 -1 {queue} {partition} -1 -1\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn a_verdict_names_who_gains_and_who_pays_if_it_is_no_chance() {
+    let lab = Lab::with_log(&queues());
+    let line = "compare log.swf -p easy -p easy(order=shortest) --by queue";
+    let document = lab.document(&format!("{line} --json"));
+    let verdict = &document["verdicts"][0];
+    let change = |group: &Value| group["after"].as_f64().zip(group["before"].as_f64()).expect("two waits");
+    for (role, name) in [("gains", "short"), ("pays", "long")] {
+        let group = &verdict[role];
+        assert_eq!(group["name"], name, "{role}: {verdict}");
+        let (after, before) = change(group);
+        assert_eq!(after < before, role == "gains", "{verdict}");
+        assert!((after - before).abs() > group["half_width"].as_f64().expect("an interval"), "{verdict}");
+    }
+    assert_eq!((&verdict["best"], &verdict["base"]), (&json!("easy(order=shortest)"), &json!("easy")));
+    // The mean waits are those of the runs.
+    let by_queue = |run: usize| figures(&document["runs"][run], "queue", "/metrics/wait/mean");
+    let groups = verdict["groups"].as_array().expect("groups");
+    for ((group, before), after) in groups.iter().zip(by_queue(0)).zip(by_queue(1)) {
+        assert_eq!(change(group), (after.1, before.1));
+    }
+    let text = lab.stdout(line).replace('\n', " ");
+    let parts =
+        ["jobs of queue short gain most: they wait ", "The 1 024 jobs of queue long pay most: they wait "];
+    for part in parts.into_iter().chain(["(95 % for 3 groups together)"]) {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    lab.stdout(&format!("{line} --slide slide.svg"));
+    let picture = lab.read("slide.svg");
+    for part in [">queue short (", ">queue long (1 024 jobs): "] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    // Two policies that differ by chance alone: no group is named.
+    let policies = "-p easy(order=random,seed=1) -p easy(order=random,seed=2)";
+    let random = lab.document(&format!("compare log.swf {policies} --by partition --json"));
+    let verdict = &random["verdicts"][0];
+    assert_eq!((&verdict["gains"], &verdict["pays"]), (&Value::Null, &Value::Null), "{verdict}");
+    assert!(verdict["groups"][0]["half_width"].is_number(), "{verdict}");
+}
+
+#[test]
+fn groups_have_the_names_of_the_header() {
+    let lab = Lab::with_log(&queues());
+    let rows = |by: &str| -> Vec<String> {
+        let text = lab.stdout(&format!("simulate log.swf -p easy --by {by}"));
+        let table = text.split_once(&format!("\n{by} ")).expect("a table").1.lines().skip(1);
+        table.map(|row| row.split("  ").next().unwrap_or_default().to_owned()).collect()
+    };
+    // By descending work; a number without a name has its field.
+    assert_eq!(rows("queue"), ["long", "short", "queue 3"]);
+    let mut partitions = rows("partition");
+    partitions.sort();
+    assert_eq!(partitions, ["blue", "partition 8"]);
+    let run = lab.document("simulate log.swf -p easy --by queue --by partition --json");
+    Schema::load().check(&run);
+    let named = |by: &str| -> Vec<(Value, Value)> {
+        let groups = run["by"][by].as_array().expect("groups").iter();
+        groups.map(|group| (group["group"].clone(), group["name"].clone())).collect()
+    };
+    let queues_named = [(json!("1"), json!("long")), (json!("2"), json!("short")), (json!("3"), Value::Null)];
+    assert_eq!(named("queue"), queues_named);
+    assert_eq!(named("partition"), [(json!("7"), json!("blue")), (json!("8"), Value::Null)]);
+    // One name for two numbers does not tell them apart.
+    lab.write("twice.swf", queues().replace("2 short", "2 long"));
+    let run = lab.document("simulate twice.swf -p easy --by queue --json");
+    assert_eq!(run["by"]["queue"][1]["name"], "long (2)");
+}
+
+#[test]
+fn time_limits_are_grouped_by_ranges_that_suit_the_log() {
+    let lab = Lab::with_log(&queues());
+    let run = lab.document("simulate log.swf -p easy --by time-limit --by time-limit:100,15min --json");
+    Schema::load().check(&run);
+    let names = |by| figures(&run, by, "/jobs").into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names("time-limit:1m,2m"), ["0-1m", "1m-2m", ">2m"]);
+    // A half of the jobs asks for about a minute, and a quarter for two.
+    let jobs = figures(&run, "time-limit:1m40s,15m", "/jobs");
+    assert_eq!(jobs[0], ("0-1m40s".to_owned(), 2048.0));
+    assert!((jobs.iter().map(|(_, jobs)| jobs).sum::<f64>() - 4096.0).abs() < 0.5, "{jobs:?}");
+    let text = lab.stdout("compare log.swf -p easy -p fcfs --by time-limit");
+    assert!(text.contains("\nby time-limit\n") && text.contains("\n1m-2m "), "{text}");
+    lab.write("groups.toml", experiment("time-limit"));
+    let run = lab.run("experiment run groups.toml -o results");
+    assert!(run.code == Some(2) && run.stderr.contains("or time-limit:4h,1d"), "{}", run.stderr);
+}
+
+/// Some seconds of waiting are nothing beside runtimes of 1 000 seconds, and no ratio is of nothing.
+#[test]
+fn a_verdict_has_no_ratio_of_nothing() {
+    let job = |number, submit, run, procs| {
+        format!("{number} {submit} -1 {run} {procs} -1 -1 {procs} {run} -1 1 -1 -1 -1 -1 -1 -1 -1\n")
+    };
+    let verdict = |lab: &Lab, line: &str| {
+        let text = lab.stdout(line);
+        let verdict = text.split("verdict: ").nth(1).expect("a verdict");
+        verdict.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let calm = Lab::with_log(&format!("; MaxProcs: 8\n{}{}", job(1, 0, 60, 8), job(2, 100, 60, 8)));
+    assert_eq!(verdict(&calm, "compare log.swf -p easy -p fcfs"), "No job waits under either policy.");
+    let three = verdict(&calm, "compare log.swf -p easy -p fcfs -p conservative");
+    assert_eq!(three, "No job waits under any of the policies.");
+    // The second job waits for the first one, and the third one waits behind it under fcfs only.
+    let jobs = [job(1, 0, 1000, 6), job(2, 996, 1000, 4), job(3, 996, 2, 2)];
+    let busy = Lab::with_log(&format!("; MaxProcs: 8\n{}", jobs.concat()));
+    let verdict = verdict(&busy, "compare log.swf -p fcfs -p easy");
+    assert!(
+        verdict.starts_with("easy has the shortest mean wait: 1.3s, against 2.7s under fcfs. "),
+        "{verdict}"
+    );
+    busy.stdout("compare log.swf -p fcfs -p easy --slide slide.svg");
+    let picture = busy.read("slide.svg");
+    assert!(picture.contains(">easy: 1.3s, against 2.7s under fcfs<"), "{picture}");
 }
 
 /// Three policies leave no place for the recorded schedule, and two do.

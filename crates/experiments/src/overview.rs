@@ -20,8 +20,6 @@ pub struct Overview<'a> {
     pub command: String,
     /// The logs, all under the same policies.
     pub logs: Vec<LogRuns<'a>>,
-    /// The breakdowns to show as tables.
-    pub by: Vec<String>,
     /// The two policies whose schedules are compared job by job; else EASY and the best one.
     pub difference: Option<[String; 2]>,
     /// The window of the Gantt charts, in the log's seconds; else the day of the longest queue.
@@ -34,6 +32,8 @@ pub struct LogRuns<'a> {
     pub recorded: Option<&'a RunDoc>,
     /// The verdict on the runs, if there is one.
     pub verdict: Option<String>,
+    /// The breakdowns to show as tables.
+    pub by: Vec<String>,
     /// The grouping of the heat maps, by its keyword.
     pub groups: &'a str,
     /// The runs, made with details, and their recordings.
@@ -67,7 +67,7 @@ impl Overview<'_> {
         let outcomes = log.outcomes();
         let style = TableStyle { all_measures: true, ..TableStyle::default() };
         let summary = Section { heading: "Summary".into(), blocks: summary_blocks(&outcomes, style) };
-        let tables = self.breakdowns(log).into_iter().map(|by| {
+        let tables = log.breakdowns().into_iter().map(|by| {
             let heading = format!("By {}", properties(&by));
             Section { heading, blocks: group_blocks(&by, &outcomes, style) }
         });
@@ -137,12 +137,6 @@ impl Overview<'_> {
         format!("{policies} on {}", names.join(", "))
     }
 
-    /// Returns the breakdowns that are tables. A single run has a table of the groups of its heat maps.
-    fn breakdowns(&self, log: &LogRuns<'_>) -> Vec<String> {
-        let shown = (log.policies().len() == 1).then_some(log.groups);
-        distinct(self.by.iter().map(String::as_str).chain(shown))
-    }
-
     fn provenance(&self, names: &[String]) -> Vec<(String, String)> {
         let mut lines = vec![
             ("command".to_owned(), self.command.clone()),
@@ -164,6 +158,12 @@ impl Overview<'_> {
 impl<'a> LogRuns<'a> {
     fn name(&self) -> &'a str {
         self.runs.first().map_or("", |(outcome, _)| &outcome.trace.name)
+    }
+
+    /// Returns the breakdowns that are tables. A single run has a table of the groups of its heat maps.
+    fn breakdowns(&self) -> Vec<String> {
+        let shown = (self.policies().len() == 1).then_some(self.groups);
+        distinct(self.by.iter().map(String::as_str).chain(shown))
     }
 
     fn policies(&self) -> Vec<String> {

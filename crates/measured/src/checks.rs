@@ -37,7 +37,9 @@ impl Mechanism {
                 "The work below the promised starts was opportunistic: it began before its window"
             }
             Mechanism::EarlyCopies => "In each batch with opportunistic work, a copy began before its window",
-            Mechanism::Kept => "No job started later than first promised, and no promise was broken",
+            Mechanism::Kept => {
+                "No job started more than 0.05 s later than first promised, and no promise was broken"
+            }
         }
     }
 
@@ -91,7 +93,9 @@ impl Checks {
             });
         }
         let promised = promise.promised.start.as_microsecond();
-        let kept = promise.at_risk.is_none() && job.late.is_none() && start <= promised + CLOCKS;
+        // A shim that waits for its window begins it by its own clock, a few milliseconds after the promised instant.
+        let late = job.late.map_or(0.0, |late| late.by) * 1e6;
+        let kept = promise.at_risk.is_none() && late <= CLOCKS as f64 && start <= promised + CLOCKS;
         self.add(Mechanism::Kept, kept, || format!("job {number}: {:?}, {:?}", promise.at_risk, job.late));
     }
 

@@ -35,7 +35,7 @@ pub mod shared;
 mod registry;
 
 pub use registry::{
-    DefaultValue, Domain, InnerPolicy, Needs, OrderSettings, Param, ParamReader, Params, PolicyDescriptor,
-    PolicyError, PolicySpec, Promises, Registry, Spelling, SyntaxError,
+    DefaultValue, Domain, Example, InnerPolicy, Needs, OrderSettings, Param, ParamReader, Params,
+    PolicyDescriptor, PolicyError, PolicySpec, Promises, Registry, Spelling, SyntaxError,
 };
 pub use shared::{Criterion, Draw, Order, Priority, ShareTree, ShareTreeError, Weight};

@@ -185,6 +185,7 @@ impl RecordedSchedule {
             document.jobs.skipped.insert(NO_RECORDED_WAIT.into(), self.without_wait);
             document.batch_sums = setup.empty_metrics().batches;
         }
+        setup.name_groups(&mut document);
         Some(document)
     }
 }

@@ -1,5 +1,6 @@
 //! The setup of a run, and the run itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -152,17 +153,17 @@ impl RunSetup {
         self
     }
 
-    /// Returns the grouping by runtime and processors that suits the jobs of the run. It reads the log.
+    /// Returns the ranges of runtimes, processors and time limits that suit the jobs of the run. It reads the log.
     ///
     /// # Errors
     /// If the log cannot be read.
-    pub fn suited_grouping(&self) -> Result<Grouping, TraceError> {
+    pub fn suited_ranges(&self) -> Result<SuitedRanges, TraceError> {
         let mut ranges = SuitedRanges::default();
         for job in self.logged_jobs(false)? {
             let job = job?;
-            ranges.add(job.request.procs(), job.runtime.0);
+            ranges.add(job.request.procs(), job.runtime.0, job.request.estimate);
         }
-        Ok(ranges.grouping())
+        Ok(ranges)
     }
 
     /// Counts the lines of the log, and the jobs of the run that lack facts. It reads the log.
@@ -324,6 +325,7 @@ impl RunSetup {
             // The jobs come in another order under each policy, so that no differences are of pairs.
             outcome.batch_sums = self.empty_metrics().batches;
         }
+        self.name_groups(&mut outcome);
         outcome.opportunistic =
             self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
@@ -420,22 +422,29 @@ impl RunSetup {
         Ok(counts)
     }
 
-    /// Adds the names in the header of the log to the numbers of users, groups, queues and partitions, for tables.
-    pub fn name_groups(&self, outcome: &mut RunDoc) {
-        for kind in NAMED_GROUPINGS {
-            for group in outcome.by.get_mut(kind.as_str()).into_iter().flatten() {
-                group.group = self.named_group(kind, std::mem::take(&mut group.group));
+    /// Adds the names in the header of the log to the numbers of users, queues and partitions.
+    pub(crate) fn name_groups(&self, outcome: &mut RunDoc) {
+        for (by, groups) in &mut outcome.by {
+            let names = by.parse().map(|by| self.group_names(by)).unwrap_or_default();
+            for group in groups {
+                group.name = names.get(&group.group).cloned();
             }
         }
     }
 
-    /// Returns a group with its name in the header of the log, if it is a number that has one.
-    pub fn named_group(&self, by: Grouping, group: String) -> String {
-        let names = NAMED_GROUPINGS.iter().zip(&self.names).find(|(kind, _)| **kind == by);
-        match names.zip(group.parse().ok()) {
-            Some(((_, names), number)) => names.with_name(number),
-            None => group,
-        }
+    /// Returns the names of the groups in the header of the log, if the groups are numbers of users, groups, queues or partitions.
+    ///
+    /// A name that several numbers have is followed by the number in brackets.
+    pub fn group_names(&self, by: Grouping) -> BTreeMap<String, String> {
+        let Some((_, names)) = NAMED_GROUPINGS.iter().zip(&self.names).find(|(kind, _)| **kind == by) else {
+            return BTreeMap::new();
+        };
+        let (mut seen, mut repeated) = (BTreeSet::new(), BTreeSet::new());
+        repeated.extend(names.iter().map(|(_, name)| name).filter(|name| !seen.insert(*name)));
+        let text = |(number, name): &(u32, &str)| {
+            if repeated.contains(name) { format!("{name} ({number})") } else { (*name).to_owned() }
+        };
+        names.iter().map(|named| (named.0.to_string(), text(&named))).collect()
     }
 
     /// Returns the name of the number of a job's field in the header of the log.

@@ -51,17 +51,7 @@ impl Slurm {
             format!("--output={}", request.output),
         ];
         let options: Vec<&str> = options.iter().chain(request.options).map(String::as_str).collect();
-        let answer = self.submit(&options, request.script.clone())?;
-        // The number, and the cluster if there are several.
-        let number = answer.trim().split(';').next().unwrap_or_default().to_owned();
-        if number.is_empty() || !number.bytes().all(|letter| letter.is_ascii_digit()) {
-            return Err(SlurmError::Unreadable {
-                program: "sbatch".to_owned(),
-                problem: "no number".to_owned(),
-                line: answer.chars().take(200).collect(),
-            });
-        }
-        Ok(number)
+        self.submit(&options, request.script.clone()).map(|number| number.to_string())
     }
 
     /// Returns the tasks of an array that have not ended. An array that Slurm has forgotten has none.

@@ -34,11 +34,14 @@ pub use values::{Amount, Limit};
 use job::{COLUMNS, SEPARATOR};
 use values::present;
 
+/// The words of `scontrol` for all nodes.
+pub(crate) const SHOW_NODES: [&str; 4] = ["-a", "-o", "show", "node"];
+
 /// The words of `scontrol` for all partitions.
-const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
+pub(crate) const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
 
 /// The words of `scontrol` for all reservations.
-const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
+pub(crate) const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
 
 /// A cluster, as its controller showed it.
 ///
@@ -115,15 +118,15 @@ impl Cluster {
 
     /// Reads the state, and returns the time that it took.
     pub(crate) fn timed(slurm: &Slurm) -> Result<(Cluster, Duration), SlurmError> {
-        let asked = slurm.ask("scontrol", &["show", "config"])?;
-        let configuration = Configuration::parse(&asked.text)?;
-        configuration.check_version()?;
-        let nodes = slurm.ask("scontrol", &["-a", "-o", "show", "node"])?;
+        let (configuration, took_for_configuration) = Configuration::timed(slurm)?;
+        let nodes = slurm.ask("scontrol", &SHOW_NODES)?;
         let partitions = slurm.ask("scontrol", &SHOW_PARTITIONS)?;
         let reservations = slurm.ask("scontrol", &SHOW_RESERVATIONS)?;
         let (jobs, took_for_jobs) = Cluster::timed_jobs(slurm)?;
-        let answers = [&asked, &nodes, &partitions, &reservations];
-        let took = took_for_jobs + answers.iter().map(|answer| answer.took).sum::<Duration>();
+        let answers = [&nodes, &partitions, &reservations];
+        let took = took_for_configuration
+            + took_for_jobs
+            + answers.iter().map(|answer| answer.took).sum::<Duration>();
         let cluster = Cluster {
             configuration,
             nodes: named(&nodes, Node::parse)?,
@@ -193,7 +196,7 @@ fn marked<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
 }
 
 /// Returns the things of the lines that begin with their names.
-fn named<T>(
+pub(crate) fn named<T>(
     answer: &Answer,
     parse: impl Fn(Fields<'_>) -> Result<(String, T), SlurmError>,
 ) -> Result<BTreeMap<String, T>, SlurmError> {

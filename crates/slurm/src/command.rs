@@ -50,9 +50,12 @@ pub(crate) struct Answer {
     pub(crate) took: Duration,
 }
 
-/// The output of a command, and its message if it failed.
+/// The output of a command, and its message.
 struct Answered {
     answer: Answer,
+    /// Its standard error.
+    message: String,
+    /// Its standard error, if it failed.
     failed: Option<String>,
 }
 
@@ -101,9 +104,35 @@ impl Slurm {
         }
     }
 
-    /// Submits a script. Returns the answer of `sbatch`.
-    pub(crate) fn submit(&self, options: &[&str], script: String) -> Result<String, SlurmError> {
-        Ok(self.run("sbatch", options, Some(script))?.success("sbatch")?.text)
+    /// Submits a script, with `--parsable` among the options. Returns the number of the job.
+    ///
+    /// # Errors
+    /// If `sbatch` cannot be run, refuses the job, or prints no number.
+    pub(crate) fn submit(&self, options: &[&str], script: String) -> Result<u64, SlurmError> {
+        let answer = self.run("sbatch", options, Some(script))?.success("sbatch")?.text;
+        // The number, and the cluster if there are several.
+        let number = answer.trim().split(';').next().and_then(|number| number.parse().ok());
+        number.ok_or_else(|| SlurmError::Unreadable {
+            program: "sbatch".to_owned(),
+            problem: "no number".to_owned(),
+            line: answer.chars().take(200).collect(),
+        })
+    }
+
+    /// Asks what would become of a script, without submitting it. Returns what `sbatch` says, or `Err` within if it refuses.
+    pub(crate) fn test_only(
+        &self,
+        options: &[&str],
+        script: &str,
+    ) -> Result<Result<String, String>, SlurmError> {
+        let options: Vec<&str> = ["--test-only"].into_iter().chain(options.iter().copied()).collect();
+        let answered = self.run("sbatch", &options, Some(script.to_owned()))?;
+        Ok(answered.failed.map_or(Ok(answered.message), Err))
+    }
+
+    /// Cancels a job.
+    pub(crate) fn cancel(&self, job: u64) -> Result<(), SlurmError> {
+        self.ask("scancel", &[&job.to_string()]).map(|_| ())
     }
 
     /// Returns the configuration that the commands will read, if it is named.
@@ -155,9 +184,11 @@ impl Slurm {
             thread::sleep(LOOK);
         };
         let (text, message) = (joined(text), joined(message));
+        let message = shortened(program, &message);
         Ok(Answered {
             answer: Answer { text: String::from_utf8_lossy(&text).into_owned(), took: begin.elapsed() },
-            failed: (!status.success()).then(|| shortened(program, &message)),
+            failed: (!status.success()).then(|| message.clone()),
+            message,
         })
     }
 }

@@ -5,7 +5,7 @@
 //! [`log()`] is the accounting as a job log.
 //!
 //! Only text formats are read. They differ little between the versions since 22.05; the JSON of the commands differs much.
-//! [`Slurm::control`] and [`Slurm::submit_array`] alone change a cluster.
+//! [`Slurm::control`], [`Slurm::submit_array`] and [`Check::run`] with a probe alone change a cluster.
 
 mod accounting;
 
@@ -14,6 +14,8 @@ mod array;
 mod associations;
 
 mod audit;
+
+mod check;
 
 mod cluster;
 
@@ -53,6 +55,7 @@ pub use accounting::{AccountedJob, accounted_jobs, learn, log};
 pub use array::{ArrayRequest, ArrayState, task_ranges};
 pub use associations::{Association, Associations};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
+pub use check::{Check, CommandCheck, Difference};
 pub use cluster::{
     Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,
     Reservation, changes,
@@ -69,3 +72,4 @@ pub use queues::Queue;
 pub use statistics::BackfillCycles;
 pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};
 pub use twin_queues::{Quality, QualityLimits, TwinQueue, TwinQueues, qualities};
+pub use version::{Form, Standing};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_formula::presets::{PRESETS, Preset};
 use miserly_policies::shared::Priority;
-use miserly_policies::{Param, PolicyDescriptor, Registry, Spelling};
+use miserly_policies::{Example, Param, PolicyDescriptor, Registry, Spelling};
 use serde::Serialize;
 
 /// The policies, the named orders, and the names that a formula may use.
@@ -28,6 +28,8 @@ pub(super) struct PolicyDoc {
     /// What it needs and a driver of Slurm cannot do; `None` if that runs it.
     not_on_slurm: Option<&'static str>,
     spellings: Vec<SpellingDoc>,
+    /// Written forms that papers have names for.
+    examples: Vec<ExampleDoc>,
     params: Vec<ParamDoc>,
 }
 
@@ -36,6 +38,12 @@ struct SpellingDoc {
     name: &'static str,
     means: &'static str,
     title: &'static str,
+}
+
+#[derive(Serialize)]
+struct ExampleDoc {
+    policy: &'static str,
+    meaning: &'static str,
 }
 
 #[derive(Serialize)]
@@ -83,6 +91,10 @@ impl PolicyDoc {
             let Spelling { name, means, title } = *spelling;
             SpellingDoc { name, means, title }
         };
+        let example = |example: &Example| {
+            let Example { policy, meaning } = *example;
+            ExampleDoc { policy, meaning }
+        };
         Ok(PolicyDoc {
             name,
             title,
@@ -92,6 +104,7 @@ impl PolicyDoc {
             not_in_daemon: policy.needs.unmet_in_daemon(),
             not_on_slurm: policy.needs.unmet_on_slurm(),
             spellings: policy.spellings.iter().map(spelling).collect(),
+            examples: policy.examples.iter().map(example).collect(),
             params: policy.params(&Registry::built_in())?.iter().map(ParamDoc::new).collect(),
         })
     }

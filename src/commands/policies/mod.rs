@@ -5,7 +5,7 @@ mod document;
 use anyhow::anyhow;
 use miserly_formula::presets::{PRESETS, Preset};
 use miserly_policies::shared::Priority;
-use miserly_policies::{Domain, Needs, PolicyDescriptor, PolicySpec, Registry, Spelling};
+use miserly_policies::{Domain, Example, Needs, PolicyDescriptor, PolicySpec, Registry, Spelling};
 
 use self::document::{Listing, OrderDoc, PolicyDoc};
 use crate::args::PoliciesArgs;
@@ -104,6 +104,12 @@ fn page(policy: &'static PolicyDescriptor) -> anyhow::Result<String> {
     for spelling in policy.spellings {
         let means = written(policy, spelling);
         text.push_str(&format!("\n{}  (= {means})\n  {}\n", spelling.name, spelling.title));
+    }
+    if !policy.examples.is_empty() {
+        text.push_str("\nin papers\n");
+        text.extend(
+            policy.examples.iter().map(|Example { policy, meaning }| format!("  {policy}\n    {meaning}\n")),
+        );
     }
     for param in policy.params(&Registry::built_in())? {
         let values = param.domain.values();

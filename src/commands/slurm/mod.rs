@@ -1,4 +1,6 @@
-//! `miserly slurm`: a Slurm cluster. Only `drive` and `hand-back` change it.
+//! `miserly slurm`: a Slurm cluster. Only `drive`, `hand-back` and `check --probe` change it.
+
+mod check;
 
 mod drive;
 
@@ -46,6 +48,7 @@ const CLOCKS: i64 = 2;
 
 pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
     match &args.command {
+        SlurmCommand::Check(args) => check::check(args),
         SlurmCommand::Status(args) => status(args),
         SlurmCommand::Log(args) => accounting(args),
         SlurmCommand::Watch(args) => watch(args),

@@ -14,7 +14,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub fn adopt(&mut self, adoptions: Vec<Adoption>) {
         mark!("attempts without a record are adopted");
         Arc::make_mut(&mut self.unrecorded).adopt(adoptions);
-        self.withhold_cpus();
+        self.cpus.withhold(self.unrecorded.cpus());
     }
 
     /// Returns the windows that began without a daemon and whose jobs the system has not started, since their ledger has other plans.
@@ -58,9 +58,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         true
     }
 
-    /// Keeps the processors of the adopted attempts from all other jobs.
+    /// Keeps the processors of the adopted attempts from all other jobs. Other processors stand for those of time-sliced queues then.
     fn withhold_cpus(&mut self) {
         self.cpus.withhold(self.unrecorded.cpus());
+        self.move_gang_jobs();
     }
 
     /// Ends the adoption of an attempt that is over. Its record stays if the row of its job cannot be read: a later reader finds the

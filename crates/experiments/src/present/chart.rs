@@ -299,7 +299,8 @@ fn heat(chart: &ChartRequest, results: &Results) -> DrawnLines {
 }
 
 fn group_name(group: &Value) -> String {
-    group.get("group").and_then(Value::as_str).unwrap_or("?").to_owned()
+    let name = group.get("name").or_else(|| group.get("group"));
+    name.and_then(Value::as_str).unwrap_or("?").to_owned()
 }
 
 /// The names of groups, each once: by where their ranges begin, if they are ranges, else as they come.

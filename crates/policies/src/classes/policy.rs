@@ -13,6 +13,7 @@ pub static LSF: PolicyDescriptor = PolicyDescriptor {
     promises: "nothing",
     needs: Needs { one_host_per_job: true, host_table: true, refusals: true, ..Needs::NONE },
     spellings: &[],
+    examples: &[],
     read,
 };
 

@@ -13,6 +13,7 @@ pub static EQSPATIAL: PolicyDescriptor = PolicyDescriptor {
     promises: "nothing",
     needs: Needs { one_host_per_job: true, shared_hosts: true, resizing: true, requeue: true, ..Needs::NONE },
     spellings: &[],
+    examples: &[],
     read,
 };
 

@@ -24,6 +24,7 @@ pub static GANG: PolicyDescriptor = PolicyDescriptor {
         ..Needs::NONE
     },
     spellings: &[],
+    examples: &[],
     read,
 };
 

@@ -27,6 +27,7 @@ pub static IMMEDIATE: PolicyDescriptor = PolicyDescriptor {
         means: "preempt=false",
         title: "immediate service without preemption: each job gets its quantum as soon as a host has room",
     }],
+    examples: &[],
     read,
 };
 

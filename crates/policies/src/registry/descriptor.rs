@@ -57,6 +57,15 @@ pub struct Spelling {
     pub title: &'static str,
 }
 
+/// A written form of a policy, and what the literature calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// The written form.
+    pub policy: &'static str,
+    /// The meaning, in one line.
+    pub meaning: &'static str,
+}
+
 /// A registered policy, with all of its facts for the rest of the program.
 ///
 /// # Example
@@ -102,6 +111,8 @@ pub struct PolicyDescriptor {
     pub needs: Needs,
     /// Other names.
     pub spellings: &'static [Spelling],
+    /// Written forms that papers have names for.
+    pub examples: &'static [Example],
     /// Declares the parameters and reads their values, in the order in which documents list them.
     pub read: fn(&mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError>,
 }
@@ -114,8 +125,8 @@ impl PolicyDescriptor {
         title: &'static str,
         read: fn(&mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError>,
     ) -> PolicyDescriptor {
-        let (paper, promises, needs, spellings) = ("none", "nothing", Needs::NONE, &[] as &[Spelling]);
-        PolicyDescriptor { name, title, paper, promises, needs, spellings, read }
+        let (paper, promises, needs) = ("none", "nothing", Needs::NONE);
+        PolicyDescriptor { name, title, paper, promises, needs, spellings: &[], examples: &[], read }
     }
 
     /// Returns the declared parameters, in order.

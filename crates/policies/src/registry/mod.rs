@@ -16,7 +16,7 @@ mod syntax;
 
 mod error;
 
-pub use descriptor::{Params, PolicyDescriptor, Promises, Spelling};
+pub use descriptor::{Example, Params, PolicyDescriptor, Promises, Spelling};
 pub use domain::Domain;
 pub use error::PolicyError;
 pub use needs::Needs;

@@ -46,6 +46,17 @@ fn written_forms() {
 }
 
 #[test]
+fn examples_are_of_their_policy_and_in_its_written_form() {
+    let registry = Registry::built_in();
+    for policy in registry.policies() {
+        for example in policy.examples {
+            let spec: PolicySpec = example.policy.parse().unwrap();
+            assert_eq!((spec.descriptor().name, spec.to_string().as_str()), (policy.name, example.policy));
+        }
+    }
+}
+
+#[test]
 fn the_canonical_form_can_be_read() {
     let means = ["1.5"; 16].join(" ");
     let written = format!("tss(sf=2, means='{means}')");

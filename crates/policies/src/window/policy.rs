@@ -19,6 +19,7 @@ pub static MISER: PolicyDescriptor = PolicyDescriptor {
         ..Needs::NONE
     },
     spellings: &[],
+    examples: &[],
     read,
 };
 

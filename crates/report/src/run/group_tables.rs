@@ -17,14 +17,14 @@ pub(super) fn run_tables(outcome: &RunDoc, style: TableStyle) -> String {
     outcome.by.iter().map(table).collect()
 }
 
-/// Returns, for each breakdown of runs of one log, a table per figure.
+/// Returns, for each breakdown of runs of one log, a table of the mean waits; a table per figure with all measures.
 pub(super) fn comparison_tables(outcomes: &[&RunDoc], style: TableStyle) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
     let tables = first.by.keys().flat_map(|by| comparison(by, outcomes, style));
     tables.map(|table| ["\n", &table.table(style.width), "\n"].concat()).collect()
 }
 
-/// Returns the tables of one breakdown: a table of all figures for a single run, else a table per figure.
+/// Returns the tables of one breakdown: a table of the figures for a single run, else a table per figure.
 pub(super) fn tables_by(by: &str, outcomes: &[&RunDoc], style: TableStyle) -> Vec<TextTable> {
     match outcomes {
         [run] => run.by.get(by).map(|groups| run_table(by, groups, style)).into_iter().collect(),
@@ -34,7 +34,9 @@ pub(super) fn tables_by(by: &str, outcomes: &[&RunDoc], style: TableStyle) -> Ve
 
 /// Returns a table per figure for runs of one log.
 fn comparison(by: &str, outcomes: &[&RunDoc], style: TableStyle) -> impl Iterator<Item = TextTable> {
-    COMPARISON_FIGURES.iter().map(move |figure| comparison_table(by, figure, outcomes, style))
+    // The verdict is on the first figure.
+    let shown = if style.all_measures { COMPARISON_FIGURES.len() } else { 1 };
+    COMPARISON_FIGURES[..shown].iter().map(move |figure| comparison_table(by, figure, outcomes, style))
 }
 
 /// A figure of one or several groups.
@@ -64,15 +66,18 @@ const fn number(name: &'static str, value: fn(&[&GroupDoc]) -> Option<f64>) -> G
 
 /// Figures of a comparison.
 const COMPARISON_FIGURES: [GroupFigure; 6] = [
-    number("bounded slowdown, mean", |groups| mean(groups, slowdown)),
-    number("bounded slowdown, p95", |groups| percentile(groups, |group| slowdown(group).p95)),
-    number("bounded slowdown, max", |groups| max(groups, slowdown)),
     time("wait, mean", |groups| mean(groups, wait)),
     time("wait, p95", |groups| percentile(groups, |group| wait(group).p95)),
     time("wait, max", |groups| max(groups, wait)),
+    number("bounded slowdown, mean", |groups| mean(groups, slowdown)),
+    number("bounded slowdown, p95", |groups| percentile(groups, |group| slowdown(group).p95)),
+    number("bounded slowdown, max", |groups| max(groups, slowdown)),
 ];
 
-/// Figures of a single run.
+/// The number of figures of the wait at the head of [`RUN_FIGURES`].
+const WAIT_FIGURES: usize = 4;
+
+/// Figures of a single run: those of the wait, which are shown by default, and further ones.
 const RUN_FIGURES: [GroupFigure; 7] = [
     time("wait: mean", |groups| mean(groups, wait)),
     time("median", |groups| percentile(groups, |group| wait(group).median)),
@@ -82,6 +87,11 @@ const RUN_FIGURES: [GroupFigure; 7] = [
     number("p95", |groups| percentile(groups, |group| slowdown(group).p95)),
     number("max", |groups| max(groups, slowdown)),
 ];
+
+/// Returns the figures of a single run that are shown.
+fn run_figures(style: TableStyle) -> &'static [GroupFigure] {
+    if style.all_measures { &RUN_FIGURES } else { &RUN_FIGURES[..WAIT_FIGURES] }
+}
 
 fn wait(group: &GroupDoc) -> MeasureDoc {
     group.metrics.wait
@@ -93,11 +103,11 @@ fn slowdown(group: &GroupDoc) -> MeasureDoc {
 
 fn run_table(by: &str, groups: &[GroupDoc], style: TableStyle) -> TextTable {
     let work: f64 = groups.iter().map(|group| group.work).sum();
-    let header = [by, "jobs", "work"].map(str::to_owned).into_iter();
-    let header = header.chain(RUN_FIGURES.iter().map(|figure| figure.label(style)));
+    let header = [&property(by), "jobs", "work"].map(str::to_owned).into_iter();
+    let header = header.chain(run_figures(style).iter().map(|figure| figure.label(style)));
     let (shown, others) = split(by, groups);
     let mut rows: Vec<Vec<String>> =
-        shown.iter().map(|group| row(&group.group, &[group], work, style)).collect();
+        shown.iter().map(|group| row(&group.label(by), &[group], work, style)).collect();
     if !others.is_empty() {
         rows.push(row(&others_name(&others), &others, work, style));
     }
@@ -107,7 +117,7 @@ fn run_table(by: &str, groups: &[GroupDoc], style: TableStyle) -> TextTable {
 fn row(name: &str, groups: &[&GroupDoc], all_work: f64, style: TableStyle) -> Vec<String> {
     let work: f64 = groups.iter().map(|group| group.work).sum();
     let share = percent((all_work > 0.0).then(|| work / all_work));
-    let figures = RUN_FIGURES.iter().map(|figure| figure.cell(groups, style));
+    let figures = run_figures(style).iter().map(|figure| figure.cell(groups, style));
     [name.to_owned(), jobs(groups), share].into_iter().chain(figures).collect()
 }
 
@@ -116,7 +126,7 @@ fn jobs(groups: &[&GroupDoc]) -> String {
 }
 
 fn comparison_table(by: &str, figure: &GroupFigure, outcomes: &[&RunDoc], style: TableStyle) -> TextTable {
-    let header = [format!("{}\nby {by}", figure.label(style)), "jobs".to_owned()].into_iter();
+    let header = [format!("{}\nby {}", figure.label(style), property(by)), "jobs".to_owned()].into_iter();
     let groups: Vec<&[GroupDoc]> =
         outcomes.iter().map(|run| run.by.get(by).map_or(&[][..], Vec::as_slice)).collect();
     // All runs have the same jobs, and their work differs only by killed jobs. A record may have longer runtimes.
@@ -129,7 +139,7 @@ fn comparison_table(by: &str, figure: &GroupFigure, outcomes: &[&RunDoc], style:
         };
         [name, jobs(named)].into_iter().chain(groups.iter().map(cell)).collect()
     };
-    let mut rows: Vec<Vec<String>> = shown.iter().map(|group| cells(group.group.clone(), &[group])).collect();
+    let mut rows: Vec<Vec<String>> = shown.iter().map(|group| cells(group.label(by), &[group])).collect();
     if !others.is_empty() {
         rows.push(cells(others_name(&others), &others));
     }
@@ -147,6 +157,12 @@ fn split<'a>(by: &str, groups: &'a [GroupDoc]) -> (Vec<&'a GroupDoc>, Vec<&'a Gr
     shown.sort_by(|a, b| b.work.total_cmp(&a.work));
     let others = shown.split_off(SHOWN.min(shown.len()));
     (shown, others)
+}
+
+/// Returns the properties of a grouping, without the bounds of ranges, which the groups have.
+fn property(by: &str) -> String {
+    let name = |part: &str| part.split_once(':').map_or(part, |(name, _)| name).to_owned();
+    by.split('+').map(name).collect::<Vec<_>>().join(" + ")
 }
 
 fn others_name(others: &[&GroupDoc]) -> String {

@@ -8,6 +8,8 @@ mod notes;
 
 mod tables;
 
+mod change;
+
 mod verdict;
 
 mod on_page;
@@ -32,7 +34,7 @@ pub use notes::nothing_measured;
 pub use on_page::{group_blocks, run_sections, summary_blocks};
 pub use slide::slide;
 pub use tables::{compare_tables, simulate_table};
-pub use verdict::{Compared, best_run, needs_whole_runtimes};
+pub use verdict::{Compared, GroupChanges, Verdict, best_run, needs_whole_runtimes};
 pub use wait_of::{PolicyWaitDoc, WaitOfDoc, wait_of_table};
 pub use what_if::{
     WhatIfDoc, WhatIfGroupDoc, WhatIfJobDoc, WhatIfRunDoc, WhatIfSlowdownDoc, what_if_sections, what_if_table,

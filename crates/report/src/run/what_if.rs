@@ -1,5 +1,6 @@
 //! The answer to a what-if question about a log.
 
+use miserly_run::group_label;
 use serde::Serialize;
 
 use super::layout::{Quantity, TableStyle, TextTable};
@@ -80,6 +81,9 @@ pub struct WhatIfJobDoc {
 pub struct WhatIfGroupDoc {
     /// The group: of the grouping, a user, or `all`.
     pub group: String,
+    /// Its name in the header of the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Jobs.
     pub jobs: u64,
     /// Jobs that wait longer with the change.
@@ -166,8 +170,8 @@ pub fn what_if_sections(document: &WhatIfDoc, style: TableStyle) -> Vec<Section>
 fn legend(document: &WhatIfDoc) -> Option<String> {
     document.coverage.map(|coverage| {
         format!(
-            "waits and differences: of the log as it is; range: of the log and its copies, with {:.0} % of further \
-             copies; significant: beyond the variation between batches of jobs, as in compare",
+            "waits and differences: of the log as it is; range: of the log and its copies, and {:.0} % of further \
+             copies are within it; significant: beyond the variation between batches of jobs, as in compare",
             100.0 * coverage
         )
     })
@@ -210,7 +214,7 @@ fn sum(document: &WhatIfDoc, style: TableStyle) -> String {
 /// Returns the mean waits by group, and the bounded slowdown.
 fn waits(document: &WhatIfDoc, style: TableStyle) -> TextTable {
     let groups = document.by_group.iter().chain([&document.all]);
-    let mut rows: Vec<Vec<String>> = groups.map(|group| row(group, style)).collect();
+    let mut rows: Vec<Vec<String>> = groups.map(|group| row(&document.groups, group, style)).collect();
     let WhatIfSlowdownDoc { before, after, difference, range, .. } = document.bounded_slowdown;
     let number = |value| style.figure(Quantity::Number, Some(value));
     let range = range.map_or_else(String::new, |[low, high]| format!("{} to {}", number(low), number(high)));
@@ -225,7 +229,7 @@ fn users(document: &WhatIfDoc, style: TableStyle) -> Option<TextTable> {
         return None;
     }
     let changed = document.by_user.iter().filter(|group| group.longer + group.shorter > 0);
-    let rows: Vec<Vec<String>> = changed.take(USERS).map(|group| row(group, style)).collect();
+    let rows: Vec<Vec<String>> = changed.take(USERS).map(|group| row("user", group, style)).collect();
     let table = TextTable { header: header("user", style), rows };
     (!table.rows.is_empty()).then(|| without_ranges(document, table))
 }
@@ -236,13 +240,14 @@ fn header(first: &str, style: TableStyle) -> Vec<String> {
     [first.to_owned(), "jobs".to_owned()].into_iter().chain(names).collect()
 }
 
-fn row(group: &WhatIfGroupDoc, style: TableStyle) -> Vec<String> {
+fn row(by: &str, group: &WhatIfGroupDoc, style: TableStyle) -> Vec<String> {
     let time = |seconds| style.figure(Quantity::Time, Some(seconds));
     let range = group
         .range
         .map_or_else(String::new, |[low, high]| format!("{} to {}", signed(low, style), signed(high, style)));
     let difference = signed(group.difference, style);
-    vec![group.group.clone(), count(group.jobs), time(group.before), time(group.after), difference, range]
+    let name = group_label(by, &group.group, group.name.as_deref());
+    vec![name, count(group.jobs), time(group.before), time(group.after), difference, range]
 }
 
 /// Returns a difference of times, with its sign.

@@ -19,8 +19,8 @@ mod difference;
 pub use details::{
     Cdf, CdfsDoc, DetailsDoc, GuaranteeRatio, GuaranteesDoc, ReservationsDoc, SeriesDoc, UncertaintyDoc,
 };
-pub use difference::{DifferenceDoc, differences};
-pub use groups::GroupDoc;
+pub use difference::{DifferenceDoc, GROUP_JOBS_LEAST, GroupChangeDoc, differences};
+pub use groups::{GroupDoc, group_label};
 pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use run::{

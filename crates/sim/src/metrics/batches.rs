@@ -5,7 +5,7 @@
 //! If batches are short, or neighbouring batches correlated, an interval would be too narrow, and
 //! none is given.
 
-use super::measures::{Amounts, MEASURES};
+use super::measures::MEASURES;
 use super::student;
 
 /// The maximum number of batches. With as many jobs, there are more than half as many batches.
@@ -27,22 +27,22 @@ const CHANCE: f64 = 2.0;
 /// A batch holds 2^k jobs. As jobs arrive, k grows and neighbours are merged. Alternatively the
 /// size is fixed, for any number of batches. Positions may also be those of another order.
 #[derive(Clone, Debug)]
-pub struct Batches {
+pub struct Batches<const N: usize = MEASURES> {
     /// Jobs in a batch.
     size: u64,
     /// Whether the size is fixed.
     fixed: bool,
     /// The number of positions, including those of refused jobs.
     places: u64,
-    sums: Vec<Batch>,
-    units: [f64; MEASURES],
+    sums: Vec<Batch<N>>,
+    units: [f64; N],
 }
 
 /// The sums over one batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Batch {
-    sums: [u128; MEASURES],
-    counts: [u64; MEASURES],
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Batch<const N: usize> {
+    sums: [u128; N],
+    counts: [u64; N],
 }
 
 /// A mean with its precision, from the batches.
@@ -69,20 +69,20 @@ impl Interval {
 }
 
 /// No batches.
-impl Default for Batches {
-    fn default() -> Batches {
-        Batches::new([1.0; MEASURES])
+impl<const N: usize> Default for Batches<N> {
+    fn default() -> Batches<N> {
+        Batches::new([1.0; N])
     }
 }
 
-impl Batches {
+impl<const N: usize> Batches<N> {
     /// Returns empty batches. Sums are divided by `units`.
-    pub fn new(units: [f64; MEASURES]) -> Batches {
+    pub fn new(units: [f64; N]) -> Batches<N> {
         Batches { size: 1, fixed: false, places: 0, sums: Vec::new(), units }
     }
 
     /// Returns empty batches of fixed size, of at least one job.
-    pub(super) fn of_size(size: u64, units: [f64; MEASURES]) -> Batches {
+    pub(super) fn of_size(size: u64, units: [f64; N]) -> Batches<N> {
         Batches { size: size.max(1), fixed: true, ..Batches::new(units) }
     }
 
@@ -94,7 +94,7 @@ impl Batches {
     }
 
     /// Adds the job at a position in the order, from 0.
-    pub(super) fn add(&mut self, place: u64, amounts: &Amounts) {
+    pub(super) fn add(&mut self, place: u64, amounts: &[Option<u128>; N]) {
         self.make_room(place + 1);
         let batch = &mut self.sums[index(place, self.size)];
         for (measure, amount) in amounts.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Batches {
     /// batches.
     ///
     /// Effects common to both runs cancel out.
-    pub fn difference(&self, other: &Batches, measure: usize) -> Interval {
+    pub fn difference(&self, other: &Batches<N>, measure: usize) -> Interval {
         if self.size != other.size {
             return Interval::default();
         }
@@ -138,6 +138,35 @@ impl Batches {
             let count = batch.counts[measure];
             (count > 0).then(|| batch.sums[measure] as f64 / self.units[measure] / count as f64)
         })
+    }
+
+    /// Returns the difference of a group of jobs from its mean in another policy's run of the same jobs, for the first
+    /// measure of the group.
+    ///
+    /// `self` and `other` are the batches of all jobs of the runs, `groups` those of the group in either run. A batch counts
+    /// by the number of its jobs that are in the group. With `tested` groups, all their intervals hold together with 95 %
+    /// (Bonferroni).
+    pub fn group_difference(&self, other: &Batches<N>, groups: [&Batches<1>; 2], tested: usize) -> Interval {
+        let [mine, theirs] = groups.map(|group| {
+            let mut group = group.clone();
+            group.reach(self.places);
+            group
+        });
+        let sizes = [other.size, mine.size, theirs.size].map(|size| size == self.size);
+        if sizes.contains(&false) || self.places != other.places {
+            return Interval::default();
+        }
+        let pairs = mine.sums.iter().zip(&theirs.sums).take(self.full());
+        if pairs.clone().any(|(mine, theirs)| mine.counts != theirs.counts) {
+            return Interval::default();
+        }
+        let unit = mine.units[0];
+        let batch = |(mine, theirs): (&Batch<1>, &Batch<1>)| {
+            let sum = (mine.sums[0] as f64 - theirs.sums[0] as f64) / unit;
+            (sum, mine.counts[0] as f64)
+        };
+        let sums: Vec<(f64, f64)> = pairs.map(batch).filter(|(_, jobs)| *jobs > 0.0).collect();
+        weighted(&sums, self.size, tested)
     }
 
     /// Returns the fewest jobs with this measure in a full batch.
@@ -157,7 +186,7 @@ impl Batches {
         }
         let needed = index(self.places - 1, self.size) + 1;
         if self.sums.len() < needed {
-            self.sums.resize(needed, Batch::default());
+            self.sums.resize(needed, Batch { sums: [0; N], counts: [0; N] });
         }
     }
 
@@ -175,9 +204,9 @@ impl Batches {
     }
 }
 
-impl Batch {
-    fn merge(&mut self, other: &Batch) {
-        for measure in 0..MEASURES {
+impl<const N: usize> Batch<N> {
+    fn merge(&mut self, other: &Batch<N>) {
+        for measure in 0..N {
             self.sums[measure] += other.sums[measure];
             self.counts[measure] += other.counts[measure];
         }
@@ -192,23 +221,34 @@ fn index(place: u64, size: u64) -> usize {
 
 /// Returns the mean and the precision of batch means. Each batch has at least `jobs` jobs.
 pub fn interval(values: &[f64], jobs: u64) -> Interval {
-    if values.is_empty() {
+    let sums: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
+    weighted(&sums, jobs, 1)
+}
+
+/// Returns the mean of batches with a sum and a weight each, and its precision. Batches of the run have at least `jobs` jobs.
+///
+/// The mean is a ratio of sums, and its error that of the linearised ratio. With equal weights both are those of a mean.
+/// With `tested` intervals, each is so wide that all hold together with 95 %.
+fn weighted(sums: &[(f64, f64)], jobs: u64, tested: usize) -> Interval {
+    let weight: f64 = sums.iter().map(|(_, weight)| weight).sum();
+    if weight <= 0.0 {
         return Interval::default();
     }
-    let number = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / number;
-    if values.len() < BATCHES_LEAST {
+    let number = sums.len() as f64;
+    let mean = sums.iter().map(|(sum, _)| sum).sum::<f64>() / weight;
+    if sums.len() < BATCHES_LEAST {
         return Interval { mean: Some(mean), ..Interval::default() };
     }
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let together: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
-    let error = (squares / (number - 1.0) / number).sqrt();
+    let residuals: Vec<f64> = sums.iter().map(|(sum, weight)| sum - mean * weight).collect();
+    let squares: f64 = residuals.iter().map(|residual| residual.powi(2)).sum();
+    let together: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let error = (squares / (number - 1.0) / number).sqrt() * (number / weight);
     let autocorrelation = (squares > 0.0).then(|| together / squares);
     let alike = autocorrelation.is_some_and(|correlation| correlation > CHANCE / number.sqrt());
     let trusted = jobs >= BATCH_JOBS_LEAST && !alike;
     Interval {
         mean: Some(mean),
-        half_width: trusted.then(|| student::student_t_95(values.len() - 1) * error),
+        half_width: trusted.then(|| student::student_t(sums.len() - 1, tested) * error),
         autocorrelation,
     }
 }
@@ -324,5 +364,99 @@ mod tests {
         let difference = a.difference(&b, 0);
         assert!((difference.mean.unwrap() - 3.0).abs() < 1e-9 && difference.half_width.unwrap() < 1e-9);
         assert!(a.interval(0).half_width.unwrap() > 0.1);
+    }
+
+    /// Returns the batches of all jobs, and those of the jobs of a group, for amounts by position.
+    fn run(jobs: u64, is_in: impl Fn(u64) -> bool, amount: impl Fn(u64) -> u128) -> (Batches, Batches<1>) {
+        let (mut all, mut group) = (Batches::new(UNITS), Batches::new([1.0]));
+        for place in 0..jobs {
+            all.add(place, &[Some(amount(place)); MEASURES]);
+            if is_in(place) {
+                group.add(place, &[Some(amount(place))]);
+            }
+        }
+        (all, group)
+    }
+
+    #[test]
+    fn a_group_of_all_jobs_differs_as_all_jobs_do() {
+        let (all, group) = run(6400, |_| true, |place| amount(place) + 3);
+        let (before, of_before) = run(6400, |_| true, |place| amount(place * 7));
+        let (whole, part) =
+            (all.difference(&before, 0), all.group_difference(&before, [&group, &of_before], 1));
+        let near = |a: Option<f64>, b: Option<f64>| (a.unwrap() - b.unwrap()).abs() < 1e-9;
+        assert!(
+            near(whole.mean, part.mean) && near(whole.half_width, part.half_width),
+            "{whole:?}, {part:?}"
+        );
+        // Of two groups together the interval is wider.
+        let two = all.group_difference(&before, [&group, &of_before], 2);
+        assert!(two.mean == part.mean && two.half_width > part.half_width, "{two:?}");
+    }
+
+    /// The jobs of every third batch belong to the group, and more of them in each.
+    #[test]
+    fn a_group_counts_by_its_jobs_in_each_batch() {
+        let is_in = |place: u64| (place / 100).is_multiple_of(3) && place % 100 <= place / 100;
+        let (all, group) = run(6400, is_in, |place| 50 + amount(place));
+        let (before, of_before) = run(6400, is_in, |place| amount(place * 3));
+        let found = all.group_difference(&before, [&group, &of_before], 1);
+        let full = all.full() as u64 * all.size();
+        let mut batches = vec![(0.0, 0.0); all.full()];
+        for place in (0..full).filter(|place| is_in(*place)) {
+            let batch = &mut batches[usize::try_from(place / all.size()).unwrap()];
+            batch.0 += 50.0 + amount(place) as f64 - amount(place * 3) as f64;
+            batch.1 += 1.0;
+        }
+        batches.retain(|batch| batch.1 > 0.0);
+        let (sum, jobs) = batches.iter().fold((0.0, 0.0), |all, batch| (all.0 + batch.0, all.1 + batch.1));
+        let (mean, number) = (sum / jobs, batches.len() as f64);
+        let squares: f64 = batches.iter().map(|batch| (batch.0 - mean * batch.1).powi(2)).sum();
+        let error = (number / (number - 1.0) * squares).sqrt() / jobs;
+        let half_width = student::student_t_95(batches.len() - 1) * error;
+        assert!((found.mean.unwrap() - mean).abs() < 1e-9, "{found:?} for {mean}");
+        assert!((found.half_width.unwrap() - half_width).abs() < 1e-9, "{found:?} for {half_width}");
+    }
+
+    #[test]
+    fn no_interval_of_a_group_of_other_jobs_or_in_few_batches() {
+        let (all, group) = run(6400, |place| place % 2 == 0, amount);
+        let (before, other) = run(6400, |place| place % 4 == 0, amount);
+        assert_eq!(all.group_difference(&before, [&group, &other], 1), Interval::default());
+        let (short, of_short) = run(3200, |place| place % 2 == 0, amount);
+        assert_eq!(all.group_difference(&short, [&group, &of_short], 1), Interval::default());
+        let first = |place: u64| place < 900;
+        let ((all, group), (before, other)) = (run(6400, first, u128::from), run(6400, first, amount));
+        let found = all.group_difference(&before, [&group, &other], 1);
+        assert!(found.mean.is_some() && found.half_width.is_none(), "{found:?}");
+    }
+
+    /// Returns a number that looks random, from 0 to 999.
+    fn noise(of: u64) -> u128 {
+        let mut mixed = of.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        u128::from((mixed ^ (mixed >> 31)) % 1000)
+    }
+
+    /// Twenty groups whose waits differ by chance alone: any of them is named in a twentieth of the logs.
+    #[test]
+    fn many_groups_are_named_by_chance_no_more_often_than_one() {
+        let (groups, jobs, logs) = (20_u64, 4096, 200_u64);
+        let named = |tested: usize| {
+            let of_log = |log: u64| {
+                let waits = |side: u64| move |place: u64| noise((log * 2 + side) * 100_000 + place);
+                (0..groups).any(|group| {
+                    let is_in = |place| noise(place) % u128::from(groups) == u128::from(group);
+                    let ((after, mine), (before, theirs)) =
+                        (run(jobs, is_in, waits(0)), run(jobs, is_in, waits(1)));
+                    let found = after.group_difference(&before, [&mine, &theirs], tested);
+                    found.within_noise() == Some(false)
+                })
+            };
+            (0..logs).filter(|log| of_log(*log)).count()
+        };
+        assert!((2..=20).contains(&named(20)), "{} of {logs} logs", named(20));
+        assert!(named(1) > 90, "{} of {logs} logs without the correction", named(1));
     }
 }

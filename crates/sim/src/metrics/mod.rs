@@ -319,7 +319,7 @@ impl Metrics {
             window.add(place, slots);
         }
         self.guarantees.add(job);
-        self.groups.values_mut().for_each(|groups| groups.add(job));
+        self.groups.values_mut().for_each(|groups| groups.add(job, place));
     }
 
     /// Returns the position of a measured job in the order of the batches.

@@ -1,14 +1,15 @@
 //! The configuration of a cluster.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use miserly_core::{Span, Time};
 use miserly_policies::shared::Computations;
 use serde::Serialize;
 
 use super::values::{Limit, limit};
-use crate::SlurmError;
 use crate::fields::Fields;
+use crate::{Slurm, SlurmError};
 
 /// The configuration of a cluster, as far as it is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,6 +68,14 @@ impl Configuration {
     /// Returns whether jobs have a part of the memory of their nodes (`SelectTypeParameters`).
     pub fn counts_memory(&self) -> bool {
         self.select_parameters.as_deref().is_some_and(|parameters| parameters.contains("MEMORY"))
+    }
+
+    /// Reads the configuration, and returns the time that it took.
+    pub(crate) fn timed(slurm: &Slurm) -> Result<(Configuration, Duration), SlurmError> {
+        let answer = slurm.ask("scontrol", &["show", "config"])?;
+        let configuration = Configuration::parse(&answer.text)?;
+        configuration.check_version()?;
+        Ok((configuration, answer.took))
     }
 
     pub(super) fn parse(text: &str) -> Result<Configuration, SlurmError> {

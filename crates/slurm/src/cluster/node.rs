@@ -32,7 +32,7 @@ pub struct Node {
 }
 
 impl Node {
-    pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Node), SlurmError> {
+    pub(crate) fn parse(fields: Fields<'_>) -> Result<(String, Node), SlurmError> {
         let node = Node {
             states: words(fields.required("State")?, ['+', '*']),
             cpus: fields.number("CPUEfctv").or_else(|_| fields.number("CPUTot"))?,
@@ -97,7 +97,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Partition), SlurmError> {
+    pub(crate) fn parse(fields: Fields<'_>) -> Result<(String, Partition), SlurmError> {
         let list = fields.get("Nodes").unwrap_or_default();
         let partition = Partition {
             is_default: fields.get("Default") == Some("YES"),
@@ -140,7 +140,7 @@ impl Reservation {
         self.end > now + 1
     }
 
-    pub(super) fn parse(fields: Fields<'_>) -> Result<(String, Reservation), SlurmError> {
+    pub(crate) fn parse(fields: Fields<'_>) -> Result<(String, Reservation), SlurmError> {
         let time = |key: &str| {
             let text = fields.required(key)?;
             text.parse().map_err(|_| fields.unreadable(format!("{key} is no time")))

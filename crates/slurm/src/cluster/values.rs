@@ -34,6 +34,15 @@ pub enum Amount {
     PerCpu(u64),
 }
 
+impl Amount {
+    /// Returns the number of MiB, on each node or for each processor.
+    pub(crate) const fn mebi(self) -> u64 {
+        match self {
+            Amount::PerNode(mebi) | Amount::PerCpu(mebi) => mebi,
+        }
+    }
+}
+
 /// Returns a value, unless it stands for none.
 pub(super) fn present(text: &str) -> Option<&str> {
     (!matches!(text, "" | "(null)" | "N/A" | "None" | "NONE")).then_some(text)

@@ -21,6 +21,8 @@ pub(super) struct Size {
     wanted: Option<u64>,
     /// The processors that it has in its ledger.
     count: u64,
+    /// The processors that its user asked for at last.
+    asked: u64,
     since: i64,
     /// Whether its policy may resize it.
     pub(super) is_resized: bool,
@@ -55,6 +57,7 @@ impl World {
                 count: entry.placement().map_or(0, |placement| {
                     placement.shares().iter().map(|share| share.amount.cpus_count().get()).sum()
                 }),
+                asked: record.submission.cpus,
                 since: seen.size.since,
                 is_resized: divided.contains(&*record.queue),
             };
@@ -90,9 +93,9 @@ impl World {
         if !seen.size.is_resized || seen.limit.1.max(self.quiet_since()) + EXTENDED >= end {
             return Ok(());
         }
-        let worked = self.machine.worked(Attempt { job: number, nth: seen.size.nth }, end);
+        let worked = self.machine.worked_at_last(number, end);
         let limit = crate::site::ticks(seen.limit.0);
-        let least = (limit - LONGEST_GRACE - TOLERANCE).saturating_mul(seen.wish.cpus.cast_signed());
+        let least = (limit - LONGEST_GRACE - TOLERANCE).saturating_mul(seen.size.asked.cast_signed());
         if worked < least {
             return Err(format!(
                 "it was ended for its time after {worked} processor-ticks, and had at least {least}"

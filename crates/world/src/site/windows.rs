@@ -85,6 +85,12 @@ impl Machine {
         work.get(&attempt).map_or(0, |(done, at, cpus)| done + (by - at).max(0) * cpus)
     }
 
+    /// Returns the processor-ticks of the last attempt of a job that has had processors.
+    pub(crate) fn worked_at_last(&self, job: i64, by: i64) -> i64 {
+        let last = self.work.borrow().keys().filter(|attempt| attempt.job == job).max().copied();
+        last.map_or(0, |attempt| self.worked(attempt, by))
+    }
+
     /// Returns the attempts that take turns and wait for theirs, with the instants since which they are stopped.
     pub(crate) fn waiting_for_turns(&self) -> Vec<(Attempt, i64)> {
         let places = self.places.borrow();

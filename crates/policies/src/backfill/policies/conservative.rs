@@ -13,6 +13,7 @@ pub static CONSERVATIVE: PolicyDescriptor = PolicyDescriptor {
     promises: "every job, when it is submitted; nothing with keep_reservations=false; with predictions nothing unless book=requested",
     needs: Needs { calendar: true, begin_and_deadline: true, ..Needs::NONE },
     spellings: &[],
+    examples: &[],
     read,
 };
 

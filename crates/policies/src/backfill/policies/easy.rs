@@ -3,7 +3,7 @@
 use super::{Point, QUEUE_ORDER};
 use crate::backfill::{BackfillRules, ReservationDepth};
 use crate::predict::{self, Passes, PredictionRules};
-use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Spelling};
+use crate::registry::{Example, Needs, ParamReader, Params, PolicyDescriptor, PolicyError, Spelling};
 
 /// `easy`.
 pub static EASY: PolicyDescriptor = PolicyDescriptor {
@@ -18,6 +18,30 @@ pub static EASY: PolicyDescriptor = PolicyDescriptor {
         means: "",
         title: "no suspension: the baseline of Kettimuthu et al. 2002, for ss, tss and is",
     }],
+    examples: &[
+        Example {
+            policy: "easy(backfill=shortest)",
+            meaning: "EASY-SJBF of Tsafrir et al. 2007: the oldest job has the reservation, and the candidates behind it \
+                are sorted by their estimates",
+        },
+        Example {
+            policy: "easy(order=shortest)",
+            meaning: "SortBF of Zotkin et al. 2000: the whole queue is sorted, so the reservation passes to a shorter job",
+        },
+        Example {
+            policy: "easy(order=lxf)",
+            meaning: "LXF-backfill (Chiang, Vernon 2001, section 2.2, by the expansion factor alone): the job with the \
+                largest factor has the reservation, and loses it to another one; lxf&w-bf adds their weight of the wait",
+        },
+        Example {
+            policy: "easy(order=lxf, hold_head=true)",
+            meaning: "the same, but a job keeps the reservation that it has: the rule of their SJF-backfill (section 2.3)",
+        },
+        Example {
+            policy: "easy(backfill=lxf)",
+            meaning: "the scheme of EASY-SJBF with this order: only the candidates are sorted by the expansion factor",
+        },
+    ],
     read,
 };
 

@@ -15,6 +15,7 @@ pub static FCFS: PolicyDescriptor = PolicyDescriptor {
     promises: "nothing",
     needs: Needs::NONE,
     spellings: &[],
+    examples: &[],
     read,
 };
 

@@ -17,6 +17,7 @@ pub static PRIORITY_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     promises: "every job with depth=kept; the head of the queue with hold_head=true; else nothing",
     needs: Needs { calendar: true, ..Needs::NONE },
     spellings: &[],
+    examples: &[],
     read: |params| {
         let order = weighted(params)?;
         let depth = depth(params)?;

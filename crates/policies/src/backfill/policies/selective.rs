@@ -42,6 +42,7 @@ pub static SELECTIVE_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     promises: "nothing",
     needs: Needs { calendar: true, ..Needs::NONE },
     spellings: &[],
+    examples: &[],
     read,
 };
 

@@ -16,6 +16,7 @@ pub static SLURM: PolicyDescriptor = PolicyDescriptor {
     promises: "nothing",
     needs: Needs { calendar: true, ..Needs::NONE },
     spellings: &[],
+    examples: &[],
     read,
 };
 

@@ -12,6 +12,7 @@ pub static SORTED: PolicyDescriptor = PolicyDescriptor {
     promises: "every job, when it is submitted: guarantee times the wait that conservative would promise; nothing with late=head",
     needs: Needs::NONE,
     spellings: &[],
+    examples: &[],
     read,
 };
 

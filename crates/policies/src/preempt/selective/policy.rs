@@ -26,6 +26,7 @@ pub static SS: PolicyDescriptor = PolicyDescriptor {
         means: "criterion=remaining, half_width=false, period=none",
         title: "shortest remaining time: a job suspends jobs with more remaining time; long jobs may starve",
     }],
+    examples: &[],
     read: |params| {
         let criterion = criterion(params)?;
         let half_width =
@@ -41,6 +42,7 @@ pub static TSS: PolicyDescriptor = PolicyDescriptor {
     name: "tss",
     title: "tunable selective suspension: like ss, but a job above the slowdown limit of its category is not suspended",
     spellings: &[],
+    examples: &[],
     read: |params| {
         let criterion = Criterion::Xfactor { factor: suspension_factor(params)? };
         let limits = Some(limits(params)?);
@@ -56,6 +58,7 @@ pub static IS: PolicyDescriptor = PolicyDescriptor {
     name: "is",
     title: "immediate service: each new job runs for a time slice at once, by suspending others; EASY resumes them",
     spellings: &[],
+    examples: &[],
     read: |params| {
         let doc = "the time that a job runs before it can be suspended";
         let slice = params.duration("slice", 1, "10m", doc)?;

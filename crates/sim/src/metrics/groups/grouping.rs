@@ -38,7 +38,7 @@ pub enum Grouping {
     Status,
     /// A property that the log has beside the request.
     Label(Label),
-    /// Ranges that the user chooses, of processors, of actual runtimes, or of both.
+    /// Ranges that the user chooses, of processors, of actual runtimes, of time limits, or of two of these.
     Own(OwnRanges),
 }
 
@@ -76,11 +76,13 @@ pub enum GroupKey {
 pub enum GroupingError {
     /// A word that names none.
     #[error(
-        "unknown grouping {0:?}; it must be one of category, user, queue, runtime-bin, lsf-class, estimate, estimate-category, status, group, partition, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64 or runtime:1h,12h"
+        "unknown grouping {0:?}; it must be one of category, user, group, queue, partition, runtime-bin, lsf-class, estimate, estimate-category, status, nodes, gpus, gpu_type, name, account, features, or ranges such as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d"
     )]
     Unknown(String),
     /// Ranges that are wrong, and what is wrong.
-    #[error("{0:?}: {1}; write ranges as procs:1,8,64, as runtime:1h,12h, or as both with a + between them")]
+    #[error(
+        "{0:?}: {1}; write ranges as procs:1,8,64, runtime:1h,12h or time-limit:4h,1d, or as two of them with a + between"
+    )]
     Ranges(String, String),
 }
 
@@ -127,6 +129,11 @@ impl Grouping {
     /// neighbours.
     pub const fn is_by_value(self) -> bool {
         matches!(self, Grouping::User | Grouping::Queue | Grouping::Label(_))
+    }
+
+    /// Returns whether the log has the groups as numbers, which its header may name.
+    pub const fn is_numbered(self) -> bool {
+        matches!(self, Grouping::User | Grouping::Queue | Grouping::Label(Label::Group | Label::Partition))
     }
 
     /// Returns the group of a job.

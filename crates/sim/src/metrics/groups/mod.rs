@@ -15,6 +15,7 @@ pub use own::{MOST_BOUNDS, OwnGroup, OwnRanges};
 pub use quality::Quality;
 pub use suited::SuitedRanges;
 
+use super::batches::Batches;
 use super::distribution::TICKS_PER_SECOND;
 use super::measures::Measures;
 use super::percentiles::EXACT_MOST;
@@ -35,11 +36,19 @@ pub struct Groups {
 }
 
 /// The measures of a group.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// The measures of its jobs.
     pub measures: Measures,
+    /// The sums of its waits over the batches of the run.
+    pub waits: Batches<1>,
     work: u128,
+}
+
+impl Default for Group {
+    fn default() -> Group {
+        Group { measures: Measures::default(), waits: Batches::new([TICKS_PER_SECOND]), work: 0 }
+    }
 }
 
 impl Groups {
@@ -63,8 +72,8 @@ impl Groups {
         self.each.iter_mut()
     }
 
-    /// Adds a job to its group.
-    pub(super) fn add(&mut self, job: &Finished) {
+    /// Adds the job at a position in the order of the batches to its group.
+    pub(super) fn add(&mut self, job: &Finished, place: u64) {
         self.jobs += 1;
         let exact = self.is_exact();
         let group = self.each.entry(self.by.key(job)).or_default();
@@ -72,7 +81,7 @@ impl Groups {
             // A group that first occurs beyond the limit must not store values.
             group.measures.sketch();
         }
-        group.add(job);
+        group.add(job, place);
         if self.jobs == self.exact_most + 1 {
             self.sketch();
         }
@@ -98,8 +107,9 @@ impl Group {
         self.work as f64 / TICKS_PER_SECOND
     }
 
-    fn add(&mut self, job: &Finished) {
-        self.measures.add(job);
+    fn add(&mut self, job: &Finished, place: u64) {
+        let amounts = self.measures.add(job);
+        self.waits.add(place, &[amounts[Measures::WAIT]]);
         let run = job.runtime.ticks().unsigned_abs();
         self.work += u128::from(run) * u128::from(job.request.procs());
     }

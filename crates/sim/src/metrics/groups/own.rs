@@ -1,4 +1,4 @@
-//! Groups by ranges that the user chooses: of processors, of runtimes, or of both.
+//! Groups by ranges that the user chooses: of processors, of runtimes, of time limits, or of two of these.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub const MOST_BOUNDS: usize = 8;
 
 /// Ranges of one property, or of two.
 ///
-/// Their text is `procs:1,8,64`, `runtime:1h,12h`, or both with a `+`.
+/// Their text is `procs:1,8,64`, `runtime:1h,12h`, `time-limit:4h,1d`, or two of these with a `+`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OwnRanges {
     first: Bounds,
@@ -35,6 +35,8 @@ enum Property {
     Procs,
     /// The actual runtime, in ticks.
     Runtime,
+    /// The time limit that the policy got, in ticks.
+    TimeLimit,
 }
 
 /// A range of each property.
@@ -60,7 +62,7 @@ impl OwnRanges {
         let second = parts.next().transpose()?;
         let twice = second.is_some_and(|second| second.property == first.property);
         if twice || parts.next().is_some() {
-            let problem = "processors and runtimes have one list of bounds each";
+            let problem = "at most two properties, with one list of bounds each";
             return Err(GroupingError::Ranges(text.to_owned(), problem.to_owned()));
         }
         Ok(OwnRanges { first, second })
@@ -70,6 +72,11 @@ impl OwnRanges {
     pub(super) fn of_runtimes_and_procs(runtimes: &[u64], procs: &[u64]) -> OwnRanges {
         let second = Some(Bounds::new(Property::Procs, procs));
         OwnRanges { first: Bounds::new(Property::Runtime, runtimes), second }
+    }
+
+    /// Returns the ranges of these bounds of time limits, in ticks, which ascend: 1 to [`MOST_BOUNDS`].
+    pub(super) fn of_time_limits(limits: &[u64]) -> OwnRanges {
+        OwnRanges { first: Bounds::new(Property::TimeLimit, limits), second: None }
     }
 
     /// Returns the group of a job.
@@ -92,10 +99,10 @@ impl OwnRanges {
 impl Bounds {
     fn parse(text: &str) -> Result<Bounds, GroupingError> {
         let problem = |problem: String| GroupingError::Ranges(text.to_owned(), problem);
-        let (property, list) = match text.split_once(':') {
-            Some(("procs", list)) => (Property::Procs, list),
-            Some(("runtime", list)) => (Property::Runtime, list),
-            _ => return Err(problem("own ranges are procs:BOUND,... or runtime:BOUND,...".into())),
+        let named = text.split_once(':').and_then(|(name, list)| Some((Property::named(name)?, list)));
+        let Some((property, list)) = named else {
+            let forms = "own ranges are procs:BOUND,..., runtime:BOUND,... or time-limit:BOUND,...";
+            return Err(problem(forms.into()));
         };
         let values: Vec<u64> =
             list.split(',').map(|bound| property.bound(bound)).collect::<Result<_, _>>().map_err(problem)?;
@@ -131,6 +138,7 @@ impl Bounds {
         let value = match self.property {
             Property::Procs => job.request.procs().get(),
             Property::Runtime => job.runtime.ticks().unsigned_abs(),
+            Property::TimeLimit => job.request.estimate.ticks().unsigned_abs(),
         };
         self.range(self.list().partition_point(|bound| *bound < value))
     }
@@ -141,7 +149,12 @@ impl Property {
         match self {
             Property::Procs => "procs",
             Property::Runtime => "runtime",
+            Property::TimeLimit => "time-limit",
         }
+    }
+
+    fn named(name: &str) -> Option<Property> {
+        [Property::Procs, Property::Runtime, Property::TimeLimit].into_iter().find(|one| one.name() == name)
     }
 
     /// Returns a bound from its text.
@@ -152,7 +165,7 @@ impl Property {
                 let procs = text.parse::<u32>().ok().and_then(|procs| positive(procs.into()));
                 procs.ok_or_else(|| format!("{text:?} is no number of processors"))
             }
-            Property::Runtime => {
+            Property::Runtime | Property::TimeLimit => {
                 let span = parse_duration(text).map_err(|problem| problem.to_string())?;
                 positive(span.ticks().unsigned_abs()).ok_or_else(|| "a bound must be above 0".to_owned())
             }
@@ -163,7 +176,9 @@ impl Property {
     fn text(self, value: u64) -> String {
         match self {
             Property::Procs => Procs::new(value).to_string(),
-            Property::Runtime => duration(Span::from_ticks(i64::try_from(value).unwrap_or(i64::MAX))),
+            Property::Runtime | Property::TimeLimit => {
+                duration(Span::from_ticks(i64::try_from(value).unwrap_or(i64::MAX)))
+            }
         }
     }
 }
@@ -196,9 +211,9 @@ impl fmt::Display for Range {
             (Property::Procs, None) => write!(f, ">{}p", self.over),
             (Property::Procs, Some(to)) if to == self.over + 1 => write!(f, "{to}p"),
             (Property::Procs, Some(to)) => write!(f, "{}-{to}p", self.over + 1),
-            (Property::Runtime, None) => write!(f, ">{}", text(self.over)),
-            (Property::Runtime, Some(to)) if self.over == 0 => write!(f, "0-{}", text(to)),
-            (Property::Runtime, Some(to)) => write!(f, "{}-{}", text(self.over), text(to)),
+            (_, None) => write!(f, ">{}", text(self.over)),
+            (_, Some(to)) if self.over == 0 => write!(f, "0-{}", text(to)),
+            (_, Some(to)) => write!(f, "{}-{}", text(self.over), text(to)),
         }
     }
 }
@@ -224,6 +239,12 @@ mod tests {
         check("runtime:3600,12h", "runtime:1h,12h", &["0-1h", "1h-12h", ">12h"]);
         let both = ["1p 0-1h", "1p >1h", ">1p 0-1h", ">1p >1h"];
         check("procs:1+runtime:60min", "procs:1+runtime:1h", &both);
+        check("time-limit:4h,24h", "time-limit:4h,1d", &["0-4h", "4h-1d", ">1d"]);
+        check(
+            "procs:1+time-limit:1h",
+            "procs:1+time-limit:1h",
+            &["1p 0-1h", "1p >1h", ">1p 0-1h", ">1p >1h"],
+        );
         check("runtime:1h+procs:1", "runtime:1h+procs:1", &["0-1h 1p", "0-1h >1p", ">1h 1p", ">1h >1p"]);
     }
 
@@ -237,7 +258,7 @@ mod tests {
     #[test]
     fn ranges_that_there_are_not() {
         for (text, problem) in [
-            ("size:1", "own ranges are procs:BOUND,... or runtime:BOUND,..."),
+            ("size:1", "own ranges are procs:BOUND,..., runtime:BOUND,... or time-limit:BOUND,..."),
             ("procs:", "\"\" is no number of processors"),
             ("procs:1,x", "\"x\" is no number of processors"),
             ("procs:0", "\"0\" is no number of processors"),

@@ -1,4 +1,4 @@
-//! Ranges of processors and of runtimes that suit a log.
+//! Ranges of processors, of runtimes and of time limits that suit a log.
 
 use miserly_core::{Procs, Span};
 
@@ -11,10 +11,13 @@ const MOST_WIDTHS: usize = 5;
 /// The most ranges of runtimes.
 const MOST_LENGTHS: usize = 4;
 
+/// The most ranges of time limits.
+const MOST_LIMITS: usize = 6;
+
 /// A range with fewer than one job in so many is joined with a neighbour.
 const LEAST: u64 = 50;
 
-/// The bounds of runtimes that people read easily, in seconds.
+/// The bounds of durations that people read easily, in seconds.
 const READABLE: [i64; 18] = [
     10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800, 345_600,
     604_800, 1_209_600, 2_592_000,
@@ -22,13 +25,16 @@ const READABLE: [i64; 18] = [
 
 /// Counts the jobs of a log, and derives ranges that have a like part of the jobs and of their work.
 ///
-/// The bounds of processors are powers of two. Those of runtimes are readable durations. They depend on the jobs alone.
+/// The bounds of processors are powers of two. Those of runtimes and time limits are readable durations. They depend on the
+/// jobs alone.
 #[derive(Clone, Debug)]
 pub struct SuitedRanges {
     /// The jobs up to 2^n processors, behind those up to 2^(n-1).
     widths: [Part; u32::BITS as usize],
     /// The jobs up to each readable duration; the last ones are longer than all.
     lengths: [Part; READABLE.len() + 1],
+    /// The same by time limits.
+    limits: [Part; READABLE.len() + 1],
 }
 
 /// A part of the jobs, and its work in processor-seconds.
@@ -52,29 +58,45 @@ impl Part {
 
 impl Default for SuitedRanges {
     fn default() -> SuitedRanges {
-        let lengths = [Part::default(); READABLE.len() + 1];
-        SuitedRanges { widths: [Part::default(); u32::BITS as usize], lengths }
+        let durations = [Part::default(); READABLE.len() + 1];
+        let widths = [Part::default(); u32::BITS as usize];
+        SuitedRanges { widths, lengths: durations, limits: durations }
     }
 }
 
 impl SuitedRanges {
-    /// Counts a job with its requested processors and its actual runtime.
-    pub fn add(&mut self, procs: Procs, runtime: Span) {
+    /// Counts a job with its requested processors, its actual runtime and its time limit.
+    pub fn add(&mut self, procs: Procs, runtime: Span, limit: Span) {
         let work = u128::from(procs.get()) * u128::from(runtime.secs().unsigned_abs());
         let part = Part { jobs: 1, work };
         let power = procs.get().checked_next_power_of_two().map_or(u32::MAX, u64::trailing_zeros);
         self.widths[(power as usize).min(self.widths.len() - 1)].add(part);
-        self.lengths[readable().take_while(|bound| *bound < runtime).count()].add(part);
+        self.lengths[place(runtime)].add(part);
+        self.limits[place(limit)].add(part);
+    }
+
+    /// Returns the grouping by time limits.
+    pub fn time_limits(&self) -> Grouping {
+        Grouping::Own(OwnRanges::of_time_limits(&joined(durations(&self.limits), MOST_LIMITS)))
     }
 
     /// Returns the grouping by runtimes, then by processors.
     pub fn grouping(&self) -> Grouping {
         let widths = (0..).zip(self.widths).map(|(power, part)| (1 << power, part));
-        let last = readable().last().map(|bound| bound.ticks().unsigned_abs());
-        let ends = readable().map(|bound| bound.ticks().unsigned_abs()).chain(last);
-        let lengths = joined(ends.zip(self.lengths).collect(), MOST_LENGTHS);
+        let lengths = joined(durations(&self.lengths), MOST_LENGTHS);
         Grouping::Own(OwnRanges::of_runtimes_and_procs(&lengths, &joined(widths.collect(), MOST_WIDTHS)))
     }
+}
+
+/// Returns the place of a duration among the readable ones: the first that is not shorter.
+fn place(span: Span) -> usize {
+    readable().take_while(|bound| *bound < span).count()
+}
+
+/// Returns the parts with their upper bounds in ticks.
+fn durations(parts: &[Part; READABLE.len() + 1]) -> Vec<(u64, Part)> {
+    let ticks = || readable().map(|bound| bound.ticks().unsigned_abs());
+    ticks().chain(ticks().last()).zip(parts.iter().copied()).collect()
 }
 
 fn readable() -> impl Iterator<Item = Span> {
@@ -123,9 +145,27 @@ mod tests {
     fn suited(jobs: impl IntoIterator<Item = (u64, i64)>) -> String {
         let mut ranges = SuitedRanges::default();
         for (procs, seconds) in jobs {
-            ranges.add(Procs::new(procs), Span::from_secs(seconds).unwrap());
+            ranges.add(Procs::new(procs), Span::from_secs(seconds).unwrap(), Span::ZERO);
         }
         ranges.grouping().to_string()
+    }
+
+    /// Returns the ranges of jobs of one processor and a second each, with these time limits in seconds.
+    fn limits(limits: impl IntoIterator<Item = i64>) -> String {
+        let mut ranges = SuitedRanges::default();
+        for limit in limits {
+            ranges.add(Procs::new(1), Span::from_secs(1).unwrap(), Span::from_secs(limit).unwrap());
+        }
+        ranges.time_limits().to_string()
+    }
+
+    #[test]
+    fn time_limits_of_users_are_ranges() {
+        let hours = |hours: i64| std::iter::repeat_n(3600 * hours, 20);
+        assert_eq!(limits(hours(1).chain(hours(4)).chain(hours(24))), "time-limit:1h,4h");
+        // One job of a week is no range of its own.
+        assert_eq!(limits(hours(1).chain(hours(4)).chain(hours(24)).chain([604_800])), "time-limit:1h,4h");
+        assert_eq!(limits([]), "time-limit:10s");
     }
 
     #[test]

@@ -78,8 +78,8 @@ fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
 
 fn grouped(by: Grouping, exact_most: u64, jobs: &[Drawn]) -> Groups {
     let mut groups = Groups::within(by, exact_most);
-    for drawn in jobs {
-        groups.add(&job(drawn));
+    for (place, drawn) in (0..).zip(jobs) {
+        groups.add(&job(drawn), place);
     }
     groups
 }
