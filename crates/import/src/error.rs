@@ -215,16 +215,20 @@ pub enum FieldError {
         expected: &'static str,
     },
     /// A cell of a table is not as its column map has it.
-    Cell {
-        /// Column, or field that is computed from columns.
-        column: String,
-        /// Cell as it is written, or the computed number.
-        cell: String,
-        /// Expected kind of value.
-        expected: &'static str,
-        /// The line or rule of the map that reads it, with its place and with the cells of a computed number.
-        rule: String,
-    },
+    Cell(Box<CellError>),
+}
+
+/// A cell of a table that is not as its column map has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellError {
+    /// Column, or field that is computed from columns.
+    pub column: String,
+    /// Cell as it is written, or the computed number.
+    pub cell: String,
+    /// Expected kind of value.
+    pub expected: &'static str,
+    /// The line or rule of the map that reads it, with its place and with the cells of a computed number.
+    pub rule: String,
 }
 
 impl FieldError {
@@ -254,7 +258,8 @@ impl fmt::Display for FieldError {
             FieldError::Value { field, value, expected } => {
                 write!(f, "{field} is {value:?}; expected: {expected}")
             }
-            FieldError::Cell { column, cell, expected, rule } => {
+            FieldError::Cell(error) => {
+                let CellError { column, cell, expected, rule } = &**error;
                 write!(f, "{column} is {cell:?}; expected: {expected} ({rule})")
             }
         }

@@ -54,7 +54,7 @@ mod tests;
 
 pub use jiff::tz::TimeZone;
 
-pub use error::{FieldError, ImportError};
+pub use error::{CellError, FieldError, ImportError};
 pub use format::{Conversion, Format};
 pub use formats::{batsim, columns, command, converted, import, imported, slurm};
 pub use log::{Imported, ImportedLog, Report, RuleCount, UnknownState, UnknownStatesReport};

@@ -301,7 +301,9 @@ mod tests {
     #[test]
     fn names_are_those_of_the_header() {
         let mut header = Header::default();
-        ["; User: 3 ann", "; User: 4 bob", "; Queue: 3 gpu"].iter().for_each(|line| header.push(line));
+        for line in ["; User: 3 ann", "; User: 4 bob", "; Queue: 3 gpu"] {
+            header.push(line);
+        }
         let mut record = Record::unknown();
         record.set(Field::User, 3);
         let meets = |filter: &str| {

@@ -6,7 +6,7 @@ use super::join::Joined;
 use super::map::{ColumnMap, FieldSource, Located, MapError, Place, Problem};
 use super::rule::{self, RuleText};
 use super::source::Wanted;
-use crate::error::FieldError;
+use crate::error::{CellError, FieldError};
 
 /// Most numbers of a row.
 const MOST: usize = Wanted::MOST;
@@ -175,11 +175,13 @@ impl Bound {
     ) -> Result<(), FieldError> {
         for (number, slot) in numbers.slots.iter_mut().zip(&self.slots) {
             let cell = cells[slot.cell];
-            *number = slot.reading.read(cell, clock).map_err(|expected| FieldError::Cell {
-                column: slot.name.clone(),
-                cell: cell.shown(),
-                expected,
-                rule: self.place(&slot.written),
+            *number = slot.reading.read(cell, clock).map_err(|expected| {
+                FieldError::Cell(Box::new(CellError {
+                    column: slot.name.clone(),
+                    cell: cell.shown(),
+                    expected,
+                    rule: self.place(&slot.written),
+                }))
             })?;
         }
         for FieldNumber { field, number, .. } in &self.numbers {
@@ -218,7 +220,7 @@ impl Bound {
         };
         let used: Vec<String> = slots.iter().map(cell).collect();
         let rule = format!("{}, where {}", self.place(&source.written), used.join(" and "));
-        FieldError::Cell { column: field, cell: value, expected, rule }
+        FieldError::Cell(Box::new(CellError { column: field, cell: value, expected, rule }))
     }
 
     /// Returns the text of a field.

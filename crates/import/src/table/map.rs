@@ -282,10 +282,10 @@ impl Parser<'_> {
 
     /// Checks that there are sources of the times and the size of a job.
     fn check_fields(&mut self, columns: Option<&Section<'_, '_>>, span: Range<usize>) {
+        use TableField::{End, Nodes, Procs, RequestedProcs, Runtime, Start, Submit, Wait};
         let has = |field: TableField| {
             columns.is_some_and(|columns| columns.table.keys().any(|key| key.get_ref() == field.name()))
         };
-        use TableField::{End, Nodes, Procs, RequestedProcs, Runtime, Start, Submit, Wait};
         let has_runtime = has(Runtime) || (has(Start) || has(Wait)) && has(End);
         let has_size = has(Procs) || has(RequestedProcs) || has(Nodes);
         let missing = [

@@ -90,7 +90,9 @@ pub fn preview(
 
 fn header_of(comments: &[String]) -> Header {
     let mut header = Header::default();
-    comments.iter().for_each(|comment| header.push(comment));
+    for comment in comments {
+        header.push(comment);
+    }
     header
 }
 
@@ -259,7 +261,7 @@ impl Proposed<'_> {
                 );
             }
             (false, None, None) => {
-                text += "# procs = \"...\"  # no column is surely the number of processors\n"
+                text += "# procs = \"...\"  # no column is surely the number of processors\n";
             }
         }
         let has_runtime = has(TableField::Runtime)

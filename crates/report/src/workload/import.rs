@@ -104,7 +104,7 @@ pub fn preview_text(header: &Header, jobs: &[Record]) -> String {
         let extras = extras.iter().map(|extra| job.extras().text(*extra).map_or("-".into(), Cow::into_owned));
         fields.chain(extras).map(|cell| cell.replace(char::is_control, "\u{fffd}")).collect()
     };
-    aligned(std::iter::once(head).chain(jobs.iter().map(cells)).collect(), true)
+    aligned(&std::iter::once(head).chain(jobs.iter().map(cells)).collect::<Vec<_>>(), true)
 }
 
 /// Formats the columns of a table.
@@ -126,18 +126,17 @@ pub fn columns_text(columns: &[ColumnFacts]) -> String {
         let name = column.name.replace(char::is_control, "\u{fffd}");
         vec![name, column.kind.to_owned(), percent(empty), column.distinct.to_string(), field, examples]
     };
-    aligned(std::iter::once(head).chain(columns.iter().map(cells)).collect(), false)
+    aligned(&std::iter::once(head).chain(columns.iter().map(cells)).collect::<Vec<_>>(), false)
 }
 
 /// Returns rows with their cells below each other.
-fn aligned(rows: Vec<Vec<String>>, to_the_right: bool) -> String {
+fn aligned(rows: &[Vec<String>], to_the_right: bool) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| match to_the_right {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
+        let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            if to_the_right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
@@ -275,8 +274,8 @@ mod tests {
              \x20 unfinished: 1 - pending, running or suspended when the accounting was read\n\
              \x20   line 3\n\
              \nImported with information lost\n\
-             \x20 never_started: 1 - ended before it started: written without a runtime, with the wait until its\n\
-             \x20   end; a simulation leaves it out\n\
+             \x20 never_started: 1 - never ran: cancelled or failed while it waited; it is in the log with the\n\
+             \x20   wait until then and without a runtime, and a simulation skips it (no_runtime)\n\
              \x20   line 6\n\
              \x20 run_again: 1 - a further run of the same job, requeued or resized; each run is a job,\n\
              \x20   submitted when Slurm put it back\n\
