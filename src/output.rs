@@ -39,6 +39,11 @@ pub(crate) fn as_json(value: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
+/// Returns the file of an option `-o FILE` whose default is standard output, or `None` for that, which is also `-`.
+pub(crate) fn to_file(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| *path != Path::new("-"))
+}
+
 /// Checks that an output does not overwrite its input, which is data of the user.
 pub(crate) fn refuse_the_input_itself(input: &Path, option: &str, output: &Path) -> anyhow::Result<()> {
     match (input.canonicalize(), output.canonicalize()) {

@@ -19,7 +19,7 @@ pub(crate) struct ExportArgs {
     /// The processors of the machine, for the header of swf [default: the most in use at a time]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
-    /// The output file [default: standard output]
+    /// The output file; - is standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

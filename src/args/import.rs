@@ -53,7 +53,7 @@ pub(crate) struct ConvertAnyArgs {
     /// The form of the output: swf or csv, a table with named columns [default: csv for a .csv, else swf]
     #[arg(long, value_name = "FORM", value_parser = words(&FORMS))]
     pub(crate) format: Option<JobForm>,
-    /// The output file [default: standard output]
+    /// The output file; - is standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

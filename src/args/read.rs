@@ -24,8 +24,8 @@ pub(crate) struct ReadArgs {
 /// The options of a conversion of accounting.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConversionArgs {
-    /// The time zone of the cluster, such as Europe/Berlin, for times without one and for the header
-    #[arg(long, help_heading = HEADING, value_name = "ZONE", value_parser = find_time_zone)]
+    /// The time zone of the cluster, such as Europe/Berlin or +05:30, for times without one and for the header
+    #[arg(long, help_heading = HEADING, value_name = "ZONE", value_parser = find_time_zone, allow_hyphen_values = true)]
     pub(crate) time_zone: Option<TimeZone>,
 
     /// The processors of a node, for accounting that has the size of a job in nodes only
@@ -72,8 +72,8 @@ fn preset(name: &str) -> Result<Arc<ColumnMap>, String> {
     find_preset(name)?.map().map(Arc::new)
 }
 
-/// Reads a column map.
+/// Reads a column map. Its problems are found with those of its table.
 fn column_map(name: &str) -> Result<Arc<ColumnMap>, String> {
     let text = std::fs::read_to_string(name).map_err(|error| format!("cannot read {name}: {error}"))?;
-    ColumnMap::parse(name, &text).map(Arc::new).map_err(|error| error.to_string())
+    ColumnMap::draft(name, &text).map(Arc::new).map_err(|error| error.to_string())
 }

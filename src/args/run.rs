@@ -128,7 +128,8 @@ pub(crate) struct FilterArgs {
     /// Fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
     /// requested_memory, status, user, group, executable, queue, partition, preceding_job, think_time. Extra fields,
     /// if the log has them: nodes, gpus, gpu_type, job_memory, name, account, features. The value -1 means an unknown
-    /// number, and - a missing text.
+    /// number, and - a missing text. The fields user, group, queue and partition may be compared with a name in the
+    /// header of the log, such as 'user=ann'.
     #[arg(long, value_name = "FILTER")]
     drop: Vec<FieldFilter>,
 

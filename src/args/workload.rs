@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_import::{TimeZone, find_time_zone};
 use miserly_workload::o2k::Month;
 use miserly_workload::slice::SliceOptions;
 use miserly_workload::{Factor, ProcsField};
 
 use super::import::ConvertArgs;
-use super::read::ReadArgs;
+use super::read::{ConversionArgs, ReadArgs};
 use super::run::PROCS_FIELDS;
 use super::values::{procs, seconds, unsigned_seconds, words};
 
@@ -35,7 +34,7 @@ pub(crate) enum WorkloadCommand {
     Convert(ConvertArgs),
     /// Lists the windows of a log by load, and writes one that begins with the jobs in the system
     Slice(SliceArgs),
-    /// Proposes a column map for a job table, and shows the jobs that it gives (docs/import.md)
+    /// Proposes a column map for a job table, or shows the jobs that a map gives with --columns or --preset (docs/import.md)
     Columns(ColumnsArgs),
 }
 
@@ -50,15 +49,14 @@ pub(crate) struct ColumnsArgs {
     /// Prints the column map of a preset, to be changed and read with --columns
     #[arg(long, value_name = "PRESET", exclusive = true)]
     pub(crate) map: Option<String>,
-    /// The time zone of times without one, such as Europe/Berlin
-    #[arg(long, value_name = "ZONE", value_parser = find_time_zone)]
-    pub(crate) time_zone: Option<TimeZone>,
-    /// The separator of the columns [default: that of the header]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) delimiter: Option<String>,
+    /// The output file for the proposed map; - is standard output [default: standard output]
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["json", "columns", "preset"])]
+    pub(crate) output: Option<PathBuf>,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) conversion: ConversionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -125,7 +123,7 @@ pub(crate) struct ResampleArgs {
     /// The seed of the random numbers; a seed always gives the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The output file [default: standard output]
+    /// The output file; - is standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -222,7 +220,7 @@ pub(crate) struct GenerateArgs {
     /// A parameter of feitelson96 or lublin99, such as size_order=1.2 or types=all; repeatable. The header of the log lists all
     #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) set: Vec<(String, String)>,
-    /// The output file [default: standard output]
+    /// The output file; - is standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -11,7 +11,7 @@ use miserly_workload::{FieldFilter, LogDates, Survey, Trace, TraceError};
 
 use crate::args::{ConvertAnyArgs, ConvertArgs, JobForm};
 use crate::commands::import;
-use crate::output::{print, refuse_the_input_itself};
+use crate::output::{print, refuse_the_input_itself, to_file};
 use crate::read_log::read_log;
 
 pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ fn convert(path: &Path, args: &ConvertAnyArgs) -> anyhow::Result<()> {
         filter.resolve(&survey.header).with_context(|| trace.name().to_owned())?;
     }
     let conversion = Conversion { trace: &trace, survey: &survey, dropped, lenient: args.lenient };
-    let Some(path) = &args.output else {
+    let Some(path) = to_file(args.output.as_deref()) else {
         let counts = conversion.write(args.form(), BufWriter::new(io::stdout().lock()))?;
         note!("{}", counts.text(trace.name()).trim_end());
         return Ok(());

@@ -8,7 +8,7 @@ use miserly_import::{Format, Imported, batsim, command, imported};
 use miserly_report::{AtomicFile, import_json, import_text};
 
 use crate::args::{AccountingArgs, ImportCommand, SlurmArgs, WrittenArgs};
-use crate::output::{as_json, print, refuse_the_input_itself};
+use crate::output::{as_json, print, refuse_the_input_itself, to_file};
 use crate::read_log::{open, warn_of_size};
 
 pub(super) fn run(form: &ImportCommand) -> anyhow::Result<()> {
@@ -48,11 +48,12 @@ fn import_as(format: Format, input: &Path, args: &AccountingArgs) -> anyhow::Res
 pub(super) fn write(imported: &Imported, args: &WrittenArgs) -> anyhow::Result<()> {
     let Imported { log, report } = imported;
     // A report in JSON on standard error stands alone.
-    if args.output.is_some() || !args.json {
+    let file = to_file(args.output.as_deref());
+    if file.is_some() || !args.json {
         warn_of_size(report);
     }
     let text = if args.json { as_json(&import_json(report))? } else { import_text(report) };
-    match &args.output {
+    match file {
         None => {
             // Standard error may be closed.
             let _ = std::io::stderr().write_all(text.as_bytes());

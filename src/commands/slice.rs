@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use miserly_report::{AtomicFile, count, slice_json, slice_text};
+use miserly_units::{duration_rounded, span_of_seconds};
 use miserly_workload::slice::{Slice, SliceOptions, Window, windows, with_load, write_window};
 use miserly_workload::{LogDates, Survey, Trace, TraceError};
 
@@ -97,8 +98,8 @@ fn report(path: &Path, options: &SliceOptions, slice: &Slice) -> String {
     }
     if options.measured_from() > 0 {
         text += &format!(
-            "\nIts header has a warm-up of {} s, so that the jobs of the window are measured.",
-            count(options.measured_from().unsigned_abs())
+            "\nIts header has a warm-up of {}, so that the jobs of the window are measured.",
+            duration_rounded(span_of_seconds(options.measured_from() as f64))
         );
     }
     text + "\n"

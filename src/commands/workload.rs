@@ -17,7 +17,7 @@ use crate::args::{
     CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, ResampleArgs, WorkloadArgs, WorkloadCommand,
 };
 use crate::commands::{columns, convert, slice};
-use crate::output::{print, print_json, refuse_the_input_itself};
+use crate::output::{print, print_json, refuse_the_input_itself, to_file};
 use crate::read_log::read_to_count;
 
 pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
@@ -105,7 +105,7 @@ fn write_log(
     output: Option<&Path>,
     write: impl Fn(&mut dyn io::Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    match output {
+    match to_file(output) {
         None => {
             let mut text = Vec::new();
             write(&mut text)?;

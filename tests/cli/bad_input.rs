@@ -211,7 +211,7 @@ fn other_formats_are_rejected() {
     check("workload convert batsim log.swf -o log.swf", own);
     check(
         "workload convert slurm log.swf --time-zone Mars/Base",
-        "invalid value 'Mars/Base' for '--time-zone <ZONE>': unknown time zone; write it as Europe/Berlin or UTC",
+        "invalid value 'Mars/Base' for '--time-zone <ZONE>': unknown time zone; write it as Europe/Berlin or UTC, or as an offset such as +05:30",
     );
     check("workload convert slurm", "the following required arguments were not provided:");
 }

@@ -236,3 +236,50 @@ fn names_of_a_table_are_shown_and_select_jobs() {
     let problem = "error: t.csv: a filter compares queue with \"batch\", but the names in the header of the log are short, long\n";
     assert!(run.code == Some(2) && run.stderr.ends_with(problem), "{}", run.stderr);
 }
+
+/// A map of one's own is previewed with the counts of its rules, and a proposal can be written to a file.
+#[test]
+fn the_jobs_of_a_map_are_previewed() {
+    let lab = Lab::new();
+    lab.write("t.csv", "id,submit_time,start_time,end_time,cpus,who,state\n1,1700000000,1700000010,1700000070,2,ann,COMPLETED\n2,1700000001,1700000010,1700000005,2,bob,Odd\n3,1700000002,1700000010,1700000070,2,bob,Odd\n");
+    let proposed = lab.stdout("workload columns t.csv");
+    assert!(proposed.contains("\nuser = \"who\"  # by its name\n"), "{proposed}");
+    assert_eq!(lab.stdout("workload columns t.csv -o -"), proposed);
+    assert_eq!(lab.stdout("workload columns t.csv -o my.toml"), "");
+    assert_eq!(lab.read("my.toml"), proposed);
+    let text = lab.stdout("workload columns t.csv --columns my.toml");
+    for part in [
+        "The first jobs as they are read, sorted by submission, of 2:\n",
+        "1 ann",
+        "2 jobs written of 3 read",
+        "  rule: 1 - end < start\n",
+        "  state: 1 - Odd\n  to read them, write in my.toml:",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("Proposed"), "{text}");
+    let document = lab.document("workload columns t.csv --columns my.toml --json");
+    assert_eq!(
+        (&document["jobs"][0]["user_name"], &document["report"]["rules"][0]["count"]),
+        (&"ann".into(), &1.into())
+    );
+    assert_eq!(document["report"]["unknown_states"]["most"][0]["state"], "Odd");
+}
+
+/// `-` is standard output where an output has that as its default, and is refused elsewhere.
+#[test]
+fn the_output_named_by_a_dash_is_no_file() {
+    let lab = lab();
+    let convert = "workload convert slurm november.sacct --procs 64";
+    lab.stdout(&format!("{convert} -o november.swf"));
+    let log = lab.read("november.swf");
+    assert_eq!(lab.run(&format!("{convert} -o -")).stdout, log);
+    assert_eq!(lab.run("workload convert november.swf -o -").stdout, log);
+    let generated = lab.stdout("workload generate --jobs 5");
+    assert_eq!(lab.stdout("workload generate --jobs 5 -o -"), generated);
+    lab.stdout("workload generate --jobs 2000 -o long.swf");
+    let run = lab.run("workload slice long.swf --days 1 --window 1 --cold -o -");
+    let problem = "- is standard output, which is not possible here";
+    assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
+    assert!(!lab.files().contains(&"-".to_owned()));
+}

@@ -14,7 +14,7 @@ use crate::log::{Busiest, Imported, LogHeader, Report, RuleCount, submission, un
 use crate::options::{ImportOptions, SubmitAt};
 use crate::remark::{Remark, Remarks};
 use crate::row::{Column, Row};
-use crate::table::{SameJob, join_parts, keep_last};
+use crate::table::{SameJob, StatusLine, UnknownStates, join_parts, keep_last};
 
 /// A day in seconds.
 const DAY: i64 = 86_400;
@@ -67,6 +67,7 @@ pub(crate) struct Accounting<'a> {
     failure: Option<io::Error>,
     pub(crate) numbers: NumberMaps,
     remarks: Remarks,
+    pub(crate) unknown_states: UnknownStates,
     pub(crate) unused: Vec<String>,
     read: u64,
     has_ids: bool,
@@ -90,6 +91,8 @@ pub(crate) struct TableFacts {
     pub(crate) zone: Option<TimeZone>,
     pub(crate) rules: Vec<RuleCount>,
     pub(crate) notes: Vec<String>,
+    /// The line of its map for the final states.
+    pub(crate) status: Option<StatusLine>,
 }
 
 /// The order of accounting: equal runs are neighbours.
@@ -124,6 +127,7 @@ impl Accounting<'_> {
             failure: None,
             numbers: NumberMaps::new(options.keep_ids),
             remarks: Remarks::default(),
+            unknown_states: UnknownStates::default(),
             unused: vec![],
             read: 0,
             has_ids: false,
@@ -146,7 +150,11 @@ impl Accounting<'_> {
     ) -> Result<(), FieldError> {
         let found = row.and_then(|row| {
             self.has_ids |= row.has(Column::Job);
-            jobs_of_row(&row, self.options, &mut self.numbers)
+            let jobs = jobs_of_row(&row, self.options, &mut self.numbers)?;
+            if jobs.remarks.contains(&Remark::UnknownState) {
+                self.unknown_states.add(row.text(Column::State));
+            }
+            Ok(jobs)
         });
         let RowJobs { records, count, remarks, unfinished, latest } = match found {
             Ok(jobs) => jobs,
@@ -241,6 +249,7 @@ impl Accounting<'_> {
         }
         let (rules, notes) =
             self.table.as_ref().map(|table| (table.rules.clone(), table.notes.clone())).unwrap_or_default();
+        let status = self.table.as_ref().and_then(|table| table.status.as_ref());
         let report = Report {
             name: name.into(),
             format: self.format.about(),
@@ -252,6 +261,7 @@ impl Accounting<'_> {
             remarks: std::mem::take(&mut self.remarks),
             rules,
             notes,
+            unknown_states: self.unknown_states.report(status),
         };
         let header = self.head(first, &report, keeps_ids, log.jobs.extra_columns());
         log.comments = header.comments(written).into();
@@ -294,8 +304,7 @@ impl Accounting<'_> {
     fn head(&self, first: i64, report: &Report, keeps_ids: bool, extras: ExtraColumns) -> LogHeader<'_> {
         let local = report.remarks.count(Remark::LocalTime) > 0;
         let of_table = self.table.as_ref().and_then(|table| table.zone.as_ref());
-        let zone = self.options.time_zone.as_ref().or(of_table).and_then(|zone| zone.iana_name());
-        let zone = zone.map(|zone| format!("TimeZoneString: {zone}"));
+        let zone = self.options.time_zone.as_ref().or(of_table).and_then(zone_field);
         LogHeader {
             computer: self.format.computer(),
             unix_start: Some(first).filter(|_| !self.table.as_ref().is_some_and(|table| table.is_relative)),
@@ -351,6 +360,12 @@ impl Accounting<'_> {
         }
         notes
     }
+}
+
+/// Returns a time zone as a field of the header: its name, or the seconds east of Greenwich.
+fn zone_field(zone: &TimeZone) -> Option<String> {
+    let offset = || Some(format!("TimeZone: {}", zone.to_fixed_offset().ok()?.seconds()));
+    zone.iana_name().map(|name| format!("TimeZoneString: {name}")).or_else(offset)
 }
 
 /// Folds neighbours: `work` says whether the later one is a part of the earlier one, which it may change. `done` has each

@@ -124,6 +124,12 @@ pub enum ImportError {
         /// The preset that has its columns, as an end of the sentence.
         fits: String,
     },
+    /// The separator of a table is not one character.
+    #[error("{name}: --delimiter of a table is one character")]
+    Delimiter {
+        /// Name of the input.
+        name: String,
+    },
     /// A column map is invalid, or does not fit the table.
     #[error(transparent)]
     Map(#[from] MapError),
@@ -208,6 +214,21 @@ pub enum FieldError {
         /// Expected kind of value.
         expected: &'static str,
     },
+    /// A cell of a table is not as its column map has it.
+    Cell(Box<CellError>),
+}
+
+/// A cell of a table that is not as its column map has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellError {
+    /// Column, or field that is computed from columns.
+    pub column: String,
+    /// Cell as it is written, or the computed number.
+    pub cell: String,
+    /// Expected kind of value.
+    pub expected: &'static str,
+    /// The line or rule of the map that reads it, with its place and with the cells of a computed number.
+    pub rule: String,
 }
 
 impl FieldError {
@@ -236,6 +257,10 @@ impl fmt::Display for FieldError {
             }
             FieldError::Value { field, value, expected } => {
                 write!(f, "{field} is {value:?}; expected: {expected}")
+            }
+            FieldError::Cell(error) => {
+                let CellError { column, cell, expected, rule } = &**error;
+                write!(f, "{column} is {cell:?}; expected: {expected} ({rule})")
             }
         }
     }

@@ -56,7 +56,7 @@ pub(crate) fn fitting_presets(names: &[String]) -> Vec<&'static str> {
     let fits = |map: &ColumnMap| {
         let has_header =
             map.form.names.is_none() && map.join.is_none() && map.unseen.is_none() && !map.fields.is_empty();
-        has_header && Bound::new(map, "", names, None).is_ok()
+        has_header && Bound::new(map, "", names, None, vec![]).is_ok()
     };
     let fitting: Vec<(usize, &str)> = PRESETS
         .iter()

@@ -54,13 +54,13 @@ mod tests;
 
 pub use jiff::tz::TimeZone;
 
-pub use error::{FieldError, ImportError};
+pub use error::{CellError, FieldError, ImportError};
 pub use format::{Conversion, Format};
 pub use formats::{batsim, columns, command, converted, import, imported, slurm};
-pub use log::{Imported, ImportedLog, Report, RuleCount};
+pub use log::{Imported, ImportedLog, Report, RuleCount, UnknownState, UnknownStatesReport};
 pub use options::{ImportOptions, SubmitAt, find_time_zone};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use table::{
-    ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, Proposal, SameJob, TableField,
-    TableFormat, Unit, find_preset, is_pattern, open_log, propose, table_files,
+    ColumnFacts, ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, Preview, Proposal,
+    SameJob, TableField, TableFormat, Unit, find_preset, is_pattern, open_log, preview, propose, table_files,
 };

@@ -55,6 +55,28 @@ pub struct Report {
     pub rules: Vec<RuleCount>,
     /// What a user of the log must know, a sentence each.
     pub notes: Vec<String>,
+    /// The states of [`Remark::UnknownState`](crate::Remark::UnknownState).
+    pub unknown_states: UnknownStatesReport,
+}
+
+/// The final states whose meaning is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnknownStatesReport {
+    /// The commonest ones.
+    pub most: Vec<UnknownState>,
+    /// Jobs in other ones.
+    pub more: u64,
+    /// What to write into the column map of a table so that it knows them.
+    pub remedy: Option<String>,
+}
+
+/// A final state whose meaning is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownState {
+    /// The state as written.
+    pub state: String,
+    /// Number of its jobs.
+    pub jobs: u64,
 }
 
 /// A rule of a column map, and the rows that it left out.

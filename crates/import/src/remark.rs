@@ -47,7 +47,7 @@ described_enum! {
         NoDuration "no_duration" LeftOut
             "its profile computes or communicates, so its runtime depends on the platform; only delays have a fixed runtime",
         NeverStarted "never_started" Changed
-            "ended before it started: written without a runtime, with the wait until its end; a simulation leaves it out",
+            "never ran: cancelled or failed while it waited; it is in the log with the wait until then and without a runtime, and a simulation skips it (no_runtime)",
         CancelledTask "cancelled_task" Changed
             "a task of an array that was cancelled before it ran; each is a job without a runtime",
         RunAgain "run_again" Changed

@@ -28,10 +28,15 @@ impl AtomicFile {
     /// Creates the temporary file for `path`.
     ///
     /// # Errors
-    /// The folder is not writable, or `path` is a folder.
+    /// The folder is not writable, or `path` is a folder or `-`, which names standard output.
     pub fn create(path: &Path) -> io::Result<(AtomicFile, BufWriter<File>)> {
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if path == Path::new("-") {
+            let problem =
+                "- is standard output, which is not possible here; give a file, or ./- for one of that name";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let path = &if path.is_symlink() { path.canonicalize()? } else { path.to_owned() };
         if path.metadata().is_ok_and(|found| !found.is_file()) {

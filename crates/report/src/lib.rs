@@ -33,6 +33,6 @@ pub use run::{
     what_if_table,
 };
 pub use workload::{
-    check_json, check_text, describe_json, describe_text, import_json, import_summary, import_text,
-    preview_json, preview_text, slice_json, slice_text,
+    check_json, check_text, columns_text, describe_json, describe_text, import_json, import_summary,
+    import_text, preview_json, preview_text, slice_json, slice_text,
 };

@@ -16,7 +16,7 @@ use miserly_workload::swf::{Field, Record};
 use self::json::{JsonJob, JsonWorkload};
 use self::profiles::{ProfileDuration, duration};
 use crate::error::{FieldError, ImportError};
-use crate::log::{ImportedLog, LogHeader, Report, number};
+use crate::log::{ImportedLog, LogHeader, Report, UnknownStatesReport, number};
 use crate::options::ImportOptions;
 use crate::remark::{Remark, Remarks};
 
@@ -58,6 +58,7 @@ pub fn batsim(trace: &Trace, options: &ImportOptions) -> Result<ImportedLog, Imp
         remarks,
         rules: vec![],
         notes: vec![],
+        unknown_states: UnknownStatesReport::default(),
     };
     let comments = LogHeader { jobs: names, ..head(&report) }.comments(report.written);
     Ok(ImportedLog { comments, records, report })

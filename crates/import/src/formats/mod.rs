@@ -58,7 +58,10 @@ pub fn imported(trace: &Trace, format: Format, options: &ImportOptions) -> Resul
         Format::Batsim => batsim(trace, options)?.sorted(),
         Format::Table => match &options.columns {
             None => Err(no_map(trace)?),
-            Some(map) if map.form.format == Some(TableFormat::Pbs) => pbs::pbs(trace, options),
+            Some(map) if map.form.format == Some(TableFormat::Pbs) => {
+                map.check()?;
+                pbs::pbs(trace, options)
+            }
             Some(map) => tables(trace, map, options),
         },
     }

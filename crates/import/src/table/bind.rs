@@ -3,10 +3,10 @@
 use super::cell::{Cell, Clock, Reading};
 use super::field::{FIELDS, FieldKind, TableField, Unit};
 use super::join::Joined;
-use super::map::{ColumnMap, FieldSource, Place};
+use super::map::{ColumnMap, FieldSource, Located, MapError, Place, Problem};
 use super::rule::{self, RuleText};
 use super::source::Wanted;
-use crate::error::{FieldError, ImportError};
+use crate::error::{CellError, FieldError};
 
 /// Most numbers of a row.
 const MOST: usize = Wanted::MOST;
@@ -17,9 +17,11 @@ pub(crate) struct Bound {
     /// The place of the key of the joined table, and its columns that are wanted.
     pub(crate) join: Option<(usize, Vec<usize>)>,
     slots: Vec<Slot>,
-    numbers: Vec<(TableField, Number)>,
+    numbers: Vec<FieldNumber>,
     texts: [Option<TextSource>; FIELDS],
     rules: Vec<Rule>,
+    /// Name of the map.
+    map: String,
 }
 
 /// A cell that is read as a number.
@@ -27,6 +29,16 @@ struct Slot {
     cell: usize,
     name: String,
     reading: Reading,
+    /// The line or the rule of the map that reads it first.
+    written: Located<String>,
+}
+
+/// A field that is a number.
+struct FieldNumber {
+    field: TableField,
+    number: Number,
+    /// The line of the map.
+    written: Located<String>,
 }
 
 enum Number {
@@ -74,36 +86,54 @@ impl Numbers {
 }
 
 impl Bound {
-    /// Binds a map to a table with these columns. `table` is its name.
+    /// Binds a map to a table with these columns. `table` is its name, and `problems` are those of the map that are
+    /// known.
+    ///
+    /// # Errors
+    /// All problems, if there is one.
     pub(crate) fn new(
         map: &ColumnMap,
         table: &str,
         names: &[String],
         joined: Option<&Joined>,
-    ) -> Result<Bound, ImportError> {
-        let mut binder =
-            Binder { map, table, names, joined, columns: vec![], join_columns: vec![], slots: vec![] };
-        let key = map.join.as_ref().map(|join| binder.column(&join.key, join.file.place)).transpose()?;
+        problems: Vec<Problem>,
+    ) -> Result<Bound, MapError> {
+        let mut binder = Binder {
+            map,
+            table,
+            names,
+            joined,
+            columns: vec![],
+            join_columns: vec![],
+            slots: vec![],
+            problems,
+        };
+        let key = map.join.as_ref().map(|join| binder.column(&join.key, join.file.place));
+        let key = key.and_then(|key| binder.keep(key));
         let mut numbers = vec![];
         let mut texts = [const { None }; FIELDS];
         for source in &map.fields {
+            let written = source.written.clone();
             if source.field.kind() == FieldKind::Text {
-                let cell = binder.column(&source.column.value, source.column.place)?;
-                texts[source.field as usize] = Some(TextSource { cell, none: source.none.clone() });
+                let cell = binder.column(&source.column.value, source.column.place);
+                let text = binder.keep(cell).map(|cell| TextSource { cell, none: source.none.clone() });
+                texts[source.field as usize] = text;
             } else {
-                numbers.push((source.field, binder.number(source)?));
+                let number = binder.number(source);
+                let number = binder.keep(number);
+                numbers.extend(number.map(|number| FieldNumber { field: source.field, number, written }));
             }
         }
-        let rules = map.drop.iter().map(|drop| {
-            let rule = RuleText::new(&drop.value);
-            binder.rule(&rule, drop.place)
-        });
-        let rules = rules.collect::<Result<Vec<_>, _>>()?;
-        let Binder { columns, join_columns, slots, .. } = binder;
-        if columns.len() + join_columns.len() > Wanted::MOST || slots.len() > MOST {
-            let problem = format!("more than {} columns", Wanted::MOST);
-            return Err(map.wrong(Place { line: 1, column: 1 }, problem).into());
+        let mut rules = vec![];
+        for drop in &map.drop {
+            let rule = binder.rule(&RuleText::new(&drop.value), drop);
+            rules.extend(binder.keep(rule));
         }
+        if binder.columns.len() + binder.join_columns.len() > Wanted::MOST || binder.slots.len() > MOST {
+            let problem = format!("more than {} columns", Wanted::MOST);
+            binder.problems.push(Problem::new(Place { line: 1, column: 1 }, problem));
+        }
+        let Binder { columns, join_columns, slots, .. } = binder.checked()?;
         let mut bound = Bound {
             wanted: Wanted { columns, rows: u64::MAX },
             join: key.map(|key| (key, join_columns)),
@@ -111,6 +141,7 @@ impl Bound {
             numbers,
             texts,
             rules,
+            map: map.name().to_owned(),
         };
         bound.place_joined();
         Ok(bound)
@@ -144,13 +175,16 @@ impl Bound {
     ) -> Result<(), FieldError> {
         for (number, slot) in numbers.slots.iter_mut().zip(&self.slots) {
             let cell = cells[slot.cell];
-            *number = slot.reading.read(cell, clock).map_err(|expected| FieldError::Value {
-                field: slot.name.clone(),
-                value: cell.shown(),
-                expected,
+            *number = slot.reading.read(cell, clock).map_err(|expected| {
+                FieldError::Cell(Box::new(CellError {
+                    column: slot.name.clone(),
+                    cell: cell.shown(),
+                    expected,
+                    rule: self.place(&slot.written),
+                }))
             })?;
         }
-        for (field, number) in &self.numbers {
+        for FieldNumber { field, number, .. } in &self.numbers {
             numbers.fields[*field as usize] = match number {
                 Number::Slot(slot) => numbers.slots[*slot],
                 Number::Formula { formula, slots, scale } => {
@@ -163,6 +197,30 @@ impl Bound {
             };
         }
         Ok(())
+    }
+
+    /// Returns a line or a rule of the map with its place.
+    fn place(&self, written: &Located<String>) -> String {
+        format!("{}:{}: {}", self.map, written.place.line, written.value)
+    }
+
+    /// Returns the error for a number of a field, with the cells that it is made of.
+    pub(crate) fn with_cells(&self, error: FieldError, cells: &[Cell<'_>]) -> FieldError {
+        let FieldError::Value { field, value, expected } = error else { return error };
+        let Some(source) = self.numbers.iter().find(|number| number.field.name() == field) else {
+            return FieldError::Value { field, value, expected };
+        };
+        let slots = match &source.number {
+            Number::Slot(slot) => std::slice::from_ref(slot),
+            Number::Formula { slots, .. } => slots,
+        };
+        let cell = |slot: &usize| {
+            let slot = &self.slots[*slot];
+            format!("{} is {:?}", slot.name, cells[slot.cell].shown())
+        };
+        let used: Vec<String> = slots.iter().map(cell).collect();
+        let rule = format!("{}, where {}", self.place(&source.written), used.join(" and "));
+        FieldError::Cell(Box::new(CellError { column: field, cell: value, expected, rule }))
     }
 
     /// Returns the text of a field.
@@ -219,9 +277,25 @@ struct Binder<'a> {
     columns: Vec<usize>,
     join_columns: Vec<usize>,
     slots: Vec<Slot>,
+    problems: Vec<Problem>,
 }
 
 impl Binder<'_> {
+    /// Notes a problem.
+    fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// Returns the error for all problems, if there is one.
+    fn checked(mut self) -> Result<Self, MapError> {
+        if self.problems.is_empty() {
+            return Ok(self);
+        }
+        let unseen = self.map.unseen.as_ref().map_or_else(String::new, |unseen| format!("; {unseen}"));
+        let has = format!("{} has the columns {}{unseen}", self.table, self.all_names().join(", "));
+        Err(self.map.error(std::mem::take(&mut self.problems), Some(has)))
+    }
+
     /// Returns the names that an expression can use.
     fn all_names(&self) -> Vec<String> {
         let joined = self.joined.iter().flat_map(|joined| joined.names.iter().cloned());
@@ -237,55 +311,61 @@ impl Binder<'_> {
         Some(JOINED + place(&mut self.join_columns, column))
     }
 
-    fn column(&mut self, name: &str, at: Place) -> Result<usize, ImportError> {
+    fn column(&mut self, name: &str, at: Place) -> Result<usize, Problem> {
         self.find(name).ok_or_else(|| self.no_column(name, at))
     }
 
-    fn no_column(&self, name: &str, at: Place) -> ImportError {
-        let names = self.all_names();
-        let unseen = self.map.unseen.as_ref().map_or_else(String::new, |unseen| format!("; {unseen}"));
-        let problem = format!("{} has no column {name:?}; it has: {}{unseen}", self.table, names.join(", "));
-        self.map.wrong(at, problem).into()
+    fn no_column(&self, name: &str, at: Place) -> Problem {
+        let plain = |name: &str| name.replace(|sign: char| !sign.is_alphanumeric(), "").to_lowercase();
+        let near = self.all_names().into_iter().find(|known| plain(known) == plain(name));
+        let near = near.map_or_else(String::new, |near| format!("; write it as {near:?}"));
+        Problem::new(at, format!("{} has no column {name:?}{near}", self.table))
     }
 
-    fn slot(&mut self, cell: usize, name: &str, reading: Reading) -> usize {
+    fn slot(&mut self, cell: usize, name: &str, reading: Reading, written: &Located<String>) -> usize {
         let known = self.slots.iter().position(|slot| slot.cell == cell && slot.reading == reading);
         known.unwrap_or_else(|| {
-            self.slots.push(Slot { cell, name: name.to_owned(), reading });
+            self.slots.push(Slot { cell, name: name.to_owned(), reading, written: written.clone() });
             self.slots.len() - 1
         })
     }
 
     /// Returns the slot of a column in an expression. A column that is the time of a field is read as that field.
-    fn operand(&mut self, name: &str, at: Place) -> Result<usize, ImportError> {
+    fn operand(&mut self, name: &str, at: Place, written: &Located<String>) -> Result<usize, Problem> {
         let is_of =
             |source: &&FieldSource| source.field.kind() == FieldKind::Time && source.column.value == name;
-        let reading = self.map.fields.iter().find(is_of).map_or(Reading::NUMBER, reading);
+        let time = self.map.fields.iter().find(is_of);
+        let reading = time.map_or(Reading::NUMBER, reading);
+        let written = time.map_or(written, |time| &time.written);
         let cell = self.column(name, at)?;
-        Ok(self.slot(cell, name, reading))
+        Ok(self.slot(cell, name, reading, written))
     }
 
-    fn number(&mut self, source: &FieldSource) -> Result<Number, ImportError> {
+    fn number(&mut self, source: &FieldSource) -> Result<Number, Problem> {
         let (text, at) = (&source.column.value, source.column.place);
         if let Some(cell) = self.find(text) {
-            return Ok(Number::Slot(self.slot(cell, text, reading(source))));
+            return Ok(Number::Slot(self.slot(cell, text, reading(source), &source.written)));
         }
         if rule::is_name(text) {
             return Err(self.no_column(text, at));
         }
         if !source.none.is_empty() || !source.keys.is_empty() || source.has_decimal_comma {
             let problem = format!("none, key and decimal need a column, and {text:?} is an expression");
-            return Err(self.map.wrong(at, problem).into());
+            return Err(Problem::new(at, problem));
         }
         let names = self.all_names();
         let names: Vec<&str> = names.iter().map(String::as_str).filter(|name| rule::is_name(name)).collect();
         let (formula, used) =
-            rule::formula(text, &names, &[]).map_err(|problem| self.map.wrong(at, problem))?;
-        let slots = used.iter().map(|name| self.operand(name, at)).collect::<Result<Vec<_>, _>>()?;
+            rule::formula(text, &names, &[]).map_err(|problem| Problem::new(at, problem))?;
+        let slots = used.iter().map(|name| self.operand(name, at, &source.written));
+        let slots = slots.collect::<Result<Vec<_>, _>>()?;
         Ok(Number::Formula { formula, slots, scale: source.unit.map_or(1.0, Unit::scale) })
     }
 
-    fn rule(&mut self, rule: &RuleText, at: Place) -> Result<Rule, ImportError> {
+    /// Binds a rule. `drop` is its text.
+    fn rule(&mut self, rule: &RuleText, drop: &Located<String>) -> Result<Rule, Problem> {
+        let at = drop.place;
+        let written = Located { value: format!("drop {:?}", drop.value), place: at };
         let fields: Vec<TableField> = self.map.fields.iter().map(|source| source.field).collect();
         let columns = self.all_names();
         let names: Vec<&str> = fields
@@ -299,13 +379,13 @@ impl Binder<'_> {
                     .filter(|name| rule::is_name(name) && !fields.iter().any(|field| field.name() == *name)),
             )
             .collect();
-        let (formula, used) = rule.formula(&names).map_err(|problem| self.map.wrong(at, problem))?;
+        let (formula, used) = rule.formula(&names).map_err(|problem| Problem::new(at, problem))?;
         let mut operands = vec![];
         for name in &used[..used.len() - rule.tests().len()] {
             let field = fields.iter().find(|field| field.name() == name);
             operands.push(match field {
                 Some(field) => Operand::Field(*field),
-                None => Operand::Slot(self.operand(name, at)?),
+                None => Operand::Slot(self.operand(name, at, &written)?),
             });
         }
         for test in rule.tests() {
@@ -320,7 +400,7 @@ impl Binder<'_> {
             });
         }
         if operands.len() > MOST {
-            return Err(self.map.wrong(at, format!("a rule with more than {MOST} names")).into());
+            return Err(Problem::new(at, format!("a rule with more than {MOST} names")));
         }
         Ok(Rule { formula, operands })
     }

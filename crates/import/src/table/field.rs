@@ -75,6 +75,8 @@ named_enum! {
         Minutes "min",
         /// Hours.
         Hours "h",
+        /// Days.
+        Days "d",
         /// A clock `h:m:s`.
         Clock "hms",
         /// A clock with days, `d-h:m:s` or `d:h:m:s`.
@@ -94,19 +96,39 @@ named_enum! {
     }
 }
 
+/// Other names of units. Those of memory are in steps of 1024 by any name.
+const OTHER_NAMES: [(&str, Unit); 9] = [
+    ("KiB", Unit::Kilobytes),
+    ("MiB", Unit::Megabytes),
+    ("GiB", Unit::Gigabytes),
+    ("TiB", Unit::Terabytes),
+    ("KB", Unit::Kilobytes),
+    ("K", Unit::Kilobytes),
+    ("M", Unit::Megabytes),
+    ("G", Unit::Gigabytes),
+    ("T", Unit::Terabytes),
+];
+
 impl Unit {
     /// Returns the units of a kind of value. The first is the default, except of memory, which has none.
     pub(crate) const fn of(kind: FieldKind) -> &'static [Unit] {
         use Unit::{
-            Bytes, Clock, DateTime, DayClock, Gigabytes, Hours, Kilobytes, Megabytes, Micros, Millis,
+            Bytes, Clock, DateTime, DayClock, Days, Gigabytes, Hours, Kilobytes, Megabytes, Micros, Millis,
             Minutes, Nanos, Seconds, Slurm, Terabytes,
         };
         match kind {
             FieldKind::Time => &[DateTime, Seconds, Millis, Micros, Nanos],
-            FieldKind::Span => &[Seconds, Millis, Micros, Nanos, Minutes, Hours, Clock, DayClock],
+            FieldKind::Span => &[Seconds, Millis, Micros, Nanos, Minutes, Hours, Days, Clock, DayClock],
             FieldKind::Memory => &[Bytes, Kilobytes, Megabytes, Gigabytes, Terabytes, Slurm],
             FieldKind::Count | FieldKind::Text => &[],
         }
+    }
+
+    /// Returns the unit of a kind of value with this name, or with another name of it.
+    pub(crate) fn find(kind: FieldKind, name: &str) -> Option<Unit> {
+        let named = Unit::of(kind).iter().find(|unit| unit.name() == name);
+        let other = || OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, unit)| unit);
+        named.or_else(other).copied().filter(|unit| Unit::of(kind).contains(unit))
     }
 
     /// Returns the seconds, or the kB, of one; of a notation 1.
@@ -120,6 +142,7 @@ impl Unit {
             Unit::Nanos => 1e-9,
             Unit::Minutes => 60.0,
             Unit::Hours => 3600.0,
+            Unit::Days => 86_400.0,
             Unit::Bytes => 1.0 / 1024.0,
             Unit::Megabytes => 1024.0,
             Unit::Gigabytes => 1024.0 * 1024.0,

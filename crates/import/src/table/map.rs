@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
+use crate::options::find_time_zone;
 
 /// The meaning of the columns of a table.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct ColumnMap {
     pub(crate) drop: Vec<Located<String>>,
     pub(crate) same_job: SameJob,
     pub(crate) join: Option<Join>,
+    /// What is wrong, of a draft.
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// The form of a table.
@@ -65,7 +68,7 @@ pub(crate) struct Located<T> {
 }
 
 /// Line and column from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) line: usize,
     pub(crate) column: usize,
@@ -82,20 +85,42 @@ pub(crate) struct FieldSource {
     pub(crate) none: Vec<String>,
     pub(crate) keys: Vec<String>,
     pub(crate) has_decimal_comma: bool,
+    /// The line of the map.
+    pub(crate) written: Located<String>,
 }
 
 /// The words of the final states, each with its status in the log; `None` of a job that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct States(pub(crate) Vec<(String, Option<i64>)>);
 
-/// An error in a column map.
+/// A problem of a column map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) place: Place,
+    pub(crate) text: String,
+}
+
+/// The problems of a column map, by their places.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name}:{line}:{column}: {problem}")]
 pub struct MapError {
     name: String,
-    line: usize,
-    column: usize,
-    problem: String,
+    problems: Vec<Problem>,
+    /// What the table has, if the map was bound to one.
+    has: Option<String>,
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Problem { place: Place { line, column }, text }) in self.problems.iter().enumerate() {
+            let before = if index > 0 { "\n" } else { "" };
+            write!(f, "{before}{}:{line}:{column}: {text}", self.name)?;
+        }
+        match &self.has {
+            Some(has) if self.problems.len() > 1 => write!(f, "\n{has}"),
+            Some(has) => write!(f, "; {has}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The lists of states in a map, with their status.
@@ -111,9 +136,29 @@ impl ColumnMap {
     /// Parses a map. `name` is that of its file.
     ///
     /// # Errors
-    /// A [`MapError`] with line and column: the text is not TOML, or a key or value is unknown.
+    /// A [`MapError`] with each problem: the text is not TOML, a key or value is unknown, or a field is missing.
     pub fn parse(name: &str, text: &str) -> Result<ColumnMap, MapError> {
-        Parser { name, text }.map()
+        let map = ColumnMap::draft(name, text)?;
+        map.check()?;
+        Ok(map)
+    }
+
+    /// Parses a map. Its problems are found again when it reads a table, together with the columns that the table lacks.
+    ///
+    /// # Errors
+    /// The text is not TOML, or the form of the table has a problem, so that its columns are not known.
+    pub fn draft(name: &str, text: &str) -> Result<ColumnMap, MapError> {
+        Parser { name, text, problems: vec![] }.map()
+    }
+
+    /// Returns the problems of a draft as an error.
+    pub(crate) fn check(&self) -> Result<(), MapError> {
+        if self.problems.is_empty() { Ok(()) } else { Err(self.error(self.problems.clone(), None)) }
+    }
+
+    /// Returns the error for problems. `has` is what the table has.
+    pub(crate) fn error(&self, problems: Vec<Problem>, has: Option<String>) -> MapError {
+        MapError::new(&self.name, problems, has)
     }
 
     /// Returns the name.
@@ -133,12 +178,7 @@ impl ColumnMap {
 
     /// Returns the error at a place of the map.
     pub(crate) fn wrong(&self, place: Place, problem: impl fmt::Display) -> MapError {
-        MapError {
-            name: self.name.clone(),
-            line: place.line,
-            column: place.column,
-            problem: problem.to_string(),
-        }
+        self.error(vec![Problem::new(place, problem)], None)
     }
 
     /// Returns whether a field or a rule mentions a column.
@@ -157,11 +197,26 @@ impl ColumnMap {
     }
 }
 
+impl MapError {
+    fn new(name: &str, mut problems: Vec<Problem>, has: Option<String>) -> MapError {
+        problems.sort_by_key(|problem| problem.place);
+        MapError { name: name.to_owned(), problems, has }
+    }
+}
+
+impl Problem {
+    pub(crate) fn new(place: Place, text: impl fmt::Display) -> Problem {
+        Problem { place, text: text.to_string() }
+    }
+}
+
 type Value<'a> = Spanned<DeValue<'a>>;
 
 struct Parser<'a> {
     name: &'a str,
     text: &'a str,
+    /// The problems so far.
+    problems: Vec<Problem>,
 }
 
 /// A table of TOML with the name of its section.
@@ -171,14 +226,13 @@ struct Section<'a, 'b> {
 }
 
 impl Parser<'_> {
-    fn map(&self) -> Result<ColumnMap, MapError> {
-        let document = DeTable::parse(self.text)
-            .map_err(|error| self.wrong(error.span().unwrap_or_default(), error.message().trim()))?;
+    fn map(mut self) -> Result<ColumnMap, MapError> {
+        let document = DeTable::parse(self.text).map_err(|error| {
+            let problem = self.wrong(error.span().unwrap_or_default(), error.message().trim());
+            MapError::new(self.name, vec![problem], None)
+        })?;
         let root = Section { name: "", table: document.get_ref() };
-        self.check_keys(&root, &["table", "columns", "rules", "join"])?;
-        let [table, columns, rules, join] =
-            ["table", "columns", "rules", "join"].map(|name| self.section(&root, name));
-        let (table, columns, rules, join) = (table?, columns?, rules?, join?);
+        self.check_keys(&root, &["table", "columns", "rules", "join"]);
         let mut map = ColumnMap {
             name: self.name.to_owned(),
             about: String::new(),
@@ -192,33 +246,67 @@ impl Parser<'_> {
             drop: vec![],
             same_job: SameJob::Own,
             join: None,
+            problems: vec![],
         };
-        if let Some(table) = &table {
-            self.table(table, &mut map)?;
+        let mut has_form = true;
+        if let Some(table) = self.section(&root, "table") {
+            has_form = self.table(&table, &mut map);
         }
+        let columns = self.section(&root, "columns");
         if let Some(columns) = &columns {
-            self.columns(columns, &mut map)?;
+            self.columns(columns, &mut map);
         }
-        if let Some(rules) = &rules {
-            self.check_keys(rules, &["drop", "same_job"])?;
-            map.drop = rules.table.get("drop").map_or(Ok(vec![]), |value| self.located_texts(value))?;
-            if let Some(value) = rules.table.get("same_job") {
-                map.same_job = self.word(value, &SameJob::ALL.map(|same| (same.name(), same)))?;
-            }
+        if let Some(rules) = self.section(&root, "rules") {
+            self.rules(&rules, &mut map);
         }
-        if let Some(join) = &join {
-            map.join = Some(self.join(join)?);
+        if let Some(join) = self.section(&root, "join") {
+            let join = self.join(&join);
+            map.join = self.keep(join);
         }
-        if map.form.format != Some(TableFormat::Pbs) && map.source(TableField::Submit).is_none() {
-            return Err(self.wrong(
-                0..0,
-                "no column for submit; [columns] needs submit, procs, and a runtime or start and end",
-            ));
+        if map.form.format != Some(TableFormat::Pbs) {
+            let end = self.text.len();
+            let span = root.table.get("columns").map_or(end..end, Spanned::span);
+            self.check_fields(columns.as_ref(), span);
         }
+        if !has_form {
+            return Err(MapError::new(self.name, self.problems, None));
+        }
+        map.problems = self.problems;
         Ok(map)
     }
 
-    fn table(&self, section: &Section<'_, '_>, map: &mut ColumnMap) -> Result<(), MapError> {
+    /// Notes a problem.
+    fn keep<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    /// Checks that there are sources of the times and the size of a job.
+    fn check_fields(&mut self, columns: Option<&Section<'_, '_>>, span: Range<usize>) {
+        use TableField::{End, Nodes, Procs, RequestedProcs, Runtime, Start, Submit, Wait};
+        let has = |field: TableField| {
+            columns.is_some_and(|columns| columns.table.keys().any(|key| key.get_ref() == field.name()))
+        };
+        let has_runtime = has(Runtime) || (has(Start) || has(Wait)) && has(End);
+        let has_size = has(Procs) || has(RequestedProcs) || has(Nodes);
+        let missing = [
+            (has(Submit), "when a job was submitted; write submit = \"COLUMN\""),
+            (
+                has_runtime,
+                "how long a job ran; write runtime = \"COLUMN\", or start = \"COLUMN\" and end = \"COLUMN\"",
+            ),
+            (
+                has_size,
+                "how many processors a job has; write procs = \"COLUMN\", or nodes = \"COLUMN\" and read the table with --cpus-per-node",
+            ),
+        ];
+        for (_, what) in missing.iter().filter(|(is_there, _)| !is_there) {
+            let problem = self.wrong(span.clone(), format!("[columns] does not say {what}"));
+            self.problems.push(problem);
+        }
+    }
+
+    /// Reads the section of the table. Returns whether its form is known.
+    fn table(&mut self, section: &Section<'_, '_>, map: &mut ColumnMap) -> bool {
         const KEYS: [&str; 11] = [
             "about",
             "format",
@@ -232,27 +320,35 @@ impl Parser<'_> {
             "notes",
             "unseen",
         ];
-        self.check_keys(section, &KEYS)?;
-        map.form = self.form(section)?;
+        self.check_keys(section, &KEYS);
+        let form = self.form(section);
+        let form = self.keep(form);
+        let has_form = form.is_some();
+        map.form = form.unwrap_or_default();
         let get = |key| section.table.get(key);
-        map.about = get("about").map_or(Ok(String::new()), |value| self.text(value))?;
-        map.notes = get("notes").map_or(Ok(vec![]), |value| self.texts(value))?;
-        map.unseen = get("unseen").map(|value| self.text(value)).transpose()?;
-        map.is_relative = get("relative").map_or(Ok(false), |value| self.truth(value))?;
-        if let Some(value) = get("zone") {
-            let zone = self.text(value)?;
-            let unknown = |_| {
-                self.wrong(
-                    value.span(),
-                    format!("unknown time zone {zone:?}; write it as Europe/Berlin or UTC"),
-                )
-            };
-            map.zone = Some(TimeZone::get(&zone).map_err(unknown)?);
-        }
-        Ok(())
+        map.about = get("about").and_then(|value| self.keep(self.text(value))).unwrap_or_default();
+        map.notes = get("notes").and_then(|value| self.keep(self.texts(value))).unwrap_or_default();
+        map.unseen = get("unseen").and_then(|value| self.keep(self.text(value)));
+        map.is_relative = get("relative").and_then(|value| self.keep(self.truth(value))).unwrap_or(false);
+        map.zone = get("zone").and_then(|value| self.keep(self.zone(value)));
+        has_form
     }
 
-    fn form(&self, section: &Section<'_, '_>) -> Result<TableForm, MapError> {
+    fn zone(&self, value: &Value<'_>) -> Result<TimeZone, Problem> {
+        let name = self.text(value)?;
+        find_time_zone(&name).map_err(|problem| self.wrong(value.span(), format!("{name:?}: {problem}")))
+    }
+
+    fn rules(&mut self, rules: &Section<'_, '_>, map: &mut ColumnMap) {
+        self.check_keys(rules, &["drop", "same_job"]);
+        let get = |key| rules.table.get(key);
+        map.drop = get("drop").and_then(|value| self.keep(self.located_texts(value))).unwrap_or_default();
+        let words = SameJob::ALL.map(|same| (same.name(), same));
+        map.same_job =
+            get("same_job").and_then(|value| self.keep(self.word(value, &words))).unwrap_or(SameJob::Own);
+    }
+
+    fn form(&self, section: &Section<'_, '_>) -> Result<TableForm, Problem> {
         let get = |key| section.table.get(key);
         let mut form = TableForm::default();
         if let Some(value) = get("format") {
@@ -277,10 +373,11 @@ impl Parser<'_> {
         Ok(form)
     }
 
-    fn join(&self, section: &Section<'_, '_>) -> Result<Join, MapError> {
-        self.check_keys(section, &["file", "name", "key", "format", "delimiter", "header", "names"])?;
+    fn join(&mut self, section: &Section<'_, '_>) -> Result<Join, Problem> {
+        self.check_keys(section, &["file", "name", "key", "format", "delimiter", "header", "names"]);
         let get = |key: &str| {
-            let missing = || self.wrong(0..0, format!("[join] has no {key}"));
+            let place = section.table.values().next().map_or(0..0, Spanned::span);
+            let missing = || self.wrong(place, format!("[join] has no {key}"));
             section.table.get(key).ok_or_else(missing)
         };
         let file = get("file")?;
@@ -292,27 +389,31 @@ impl Parser<'_> {
         })
     }
 
-    fn columns(&self, section: &Section<'_, '_>, map: &mut ColumnMap) -> Result<(), MapError> {
+    fn columns(&mut self, section: &Section<'_, '_>, map: &mut ColumnMap) {
         for (key, value) in section.table {
             let Some(field) = TableField::find(key.get_ref()) else {
                 let known = TableField::ALL.map(TableField::name).join(", ");
-                return Err(
-                    self.wrong(key.span(), format!("unknown field {:?}; expected: {known}", key.get_ref()))
-                );
+                let problem =
+                    self.wrong(key.span(), format!("unknown field {:?}; expected: {known}", key.get_ref()));
+                self.problems.push(problem);
+                continue;
             };
-            let source = self.field(field, value, &mut map.states)?;
-            map.fields.push(source);
+            let written = self.text.get(key.span().start..value.span().end).unwrap_or_default();
+            let written = written.split_whitespace().collect::<Vec<_>>().join(" ");
+            let written = Located { value: written, place: self.place(key.span()) };
+            let source = self.field(field, value, written, &mut map.states);
+            map.fields.extend(self.keep(source));
         }
         map.fields.sort_by_key(|source| source.field);
-        Ok(())
     }
 
     fn field(
-        &self,
+        &mut self,
         field: TableField,
         value: &Value<'_>,
+        written: Located<String>,
         states: &mut Option<States>,
-    ) -> Result<FieldSource, MapError> {
+    ) -> Result<FieldSource, Problem> {
         let kind = field.kind();
         let mut source = FieldSource {
             field,
@@ -322,13 +423,18 @@ impl Parser<'_> {
             none: vec![],
             keys: vec![],
             has_decimal_comma: false,
+            written,
         };
         let Some(table) = value.get_ref().as_table() else {
             source.column.value = self.text(value)?;
             return match kind {
                 FieldKind::Memory => Err(self.wrong(
                     value.span(),
-                    format!("expected {{ column = {:?}, unit = {} }}", source.column.value, units(kind)),
+                    format!(
+                        "expected {{ column = {:?}, unit = \"UNIT\" }} with one of the units {}",
+                        source.column.value,
+                        units(kind)
+                    ),
                 )),
                 _ => Ok(source),
             };
@@ -343,35 +449,33 @@ impl Parser<'_> {
             FieldKind::Text if field == TableField::Status => keys.extend(STATES.map(|(name, _)| name)),
             FieldKind::Text => {}
         }
-        self.check_keys(&section, &keys)?;
+        self.check_keys(&section, &keys);
         let get = |key: &str| table.get(key);
         let Some(column) = get("column") else {
             return Err(self.wrong(value.span(), format!("{field} has no column")));
         };
         source.column = Located { value: self.text(column)?, place: self.place(column.span()) };
-        source.none = get("none").map_or(Ok(vec![]), |value| self.texts(value))?;
-        source.keys = match get("key") {
-            Some(key) if key.get_ref().is_array() => self.texts(key)?,
-            Some(key) => vec![self.text(key)?],
-            None => vec![],
-        };
+        source.none = get("none").and_then(|value| self.keep(self.texts(value))).unwrap_or_default();
+        source.keys = get("key").and_then(|key| self.keep(self.one_or_more(key))).unwrap_or_default();
         if let Some(unit) = get("unit") {
-            let units: Vec<_> = Unit::of(kind).iter().map(|unit| (unit.name(), *unit)).collect();
-            source.unit = Some(self.word(unit, &units)?);
-        }
-        if source.unit.is_none() && kind == FieldKind::Memory {
+            let found = self.text(unit).and_then(|text| {
+                let expected =
+                    || self.wrong(unit.span(), format!("expected one of {}, not {text:?}", units(kind)));
+                Unit::find(kind, &text).ok_or_else(expected)
+            });
+            source.unit = self.keep(found).or(source.unit);
+        } else if kind == FieldKind::Memory {
             return Err(self.wrong(value.span(), format!("{field} has no unit; expected: {}", units(kind))));
         }
-        if let Some(per) = get("per") {
-            source.per = self.word(per, &Per::ALL.map(|per| (per.name(), per)))?;
-        }
-        if let Some(decimal) = get("decimal") {
-            source.has_decimal_comma = self.word(decimal, &[(",", true), (".", false)])?;
-        }
+        let pers = Per::ALL.map(|per| (per.name(), per));
+        source.per = get("per").and_then(|per| self.keep(self.word(per, &pers))).unwrap_or(Per::Job);
+        let decimals = [(",", true), (".", false)];
+        source.has_decimal_comma =
+            get("decimal").and_then(|sign| self.keep(self.word(sign, &decimals))).unwrap_or(false);
         if field == TableField::Status {
             let mut words = vec![];
             for (list, status) in STATES {
-                let found = get(list).map_or(Ok(vec![]), |value| self.texts(value))?;
+                let found = get(list).and_then(|value| self.keep(self.texts(value))).unwrap_or_default();
                 words.extend(found.into_iter().map(|word| (word, status)));
             }
             *states = (!words.is_empty()).then_some(States(words));
@@ -379,26 +483,24 @@ impl Parser<'_> {
         Ok(source)
     }
 
-    fn section<'s, 'b>(
-        &self,
-        root: &Section<'s, 'b>,
-        name: &'s str,
-    ) -> Result<Option<Section<'s, 'b>>, MapError> {
-        let Some(value) = root.table.get(name) else { return Ok(None) };
-        let expected = || self.wrong(value.span(), format!("expected a table [{name}]"));
-        Ok(Some(Section { name, table: value.get_ref().as_table().ok_or_else(expected)? }))
+    fn section<'s, 'b>(&mut self, root: &Section<'s, 'b>, name: &'s str) -> Option<Section<'s, 'b>> {
+        let value = root.table.get(name)?;
+        let expected = self.wrong(value.span(), format!("expected a table [{name}]"));
+        let table = self.keep(value.get_ref().as_table().ok_or(expected))?;
+        Some(Section { name, table })
     }
 
-    fn check_keys(&self, section: &Section<'_, '_>, known: &[&str]) -> Result<(), MapError> {
-        let unknown = section.table.keys().find(|key| !known.contains(&key.get_ref().as_ref()));
-        let Some(key) = unknown else { return Ok(()) };
-        let of = if section.name.is_empty() { String::new() } else { format!(" of {}", section.name) };
-        let problem = format!("unknown key {:?}{of}; expected: {}", key.get_ref(), known.join(", "));
-        Err(self.wrong(key.span(), problem))
+    fn check_keys(&mut self, section: &Section<'_, '_>, known: &[&str]) {
+        for key in section.table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
+            let of = if section.name.is_empty() { String::new() } else { format!(" of {}", section.name) };
+            let problem = format!("unknown key {:?}{of}; expected: {}", key.get_ref(), known.join(", "));
+            let problem = self.wrong(key.span(), problem);
+            self.problems.push(problem);
+        }
     }
 
     /// Returns a text. A number is one too, as written.
-    fn text(&self, value: &Value<'_>) -> Result<String, MapError> {
+    fn text(&self, value: &Value<'_>) -> Result<String, Problem> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.clone().into_owned()),
             DeValue::Integer(number) => Ok(number.as_str().to_owned()),
@@ -407,15 +509,19 @@ impl Parser<'_> {
         }
     }
 
-    fn truth(&self, value: &Value<'_>) -> Result<bool, MapError> {
+    fn truth(&self, value: &Value<'_>) -> Result<bool, Problem> {
         value.get_ref().as_bool().ok_or_else(|| self.wrong(value.span(), "expected true or false"))
     }
 
-    fn texts(&self, value: &Value<'_>) -> Result<Vec<String>, MapError> {
+    fn texts(&self, value: &Value<'_>) -> Result<Vec<String>, Problem> {
         Ok(self.located_texts(value)?.into_iter().map(|text| text.value).collect())
     }
 
-    fn located_texts(&self, value: &Value<'_>) -> Result<Vec<Located<String>>, MapError> {
+    fn one_or_more(&self, value: &Value<'_>) -> Result<Vec<String>, Problem> {
+        if value.get_ref().is_array() { self.texts(value) } else { Ok(vec![self.text(value)?]) }
+    }
+
+    fn located_texts(&self, value: &Value<'_>) -> Result<Vec<Located<String>>, Problem> {
         let Some(list) = value.get_ref().as_array() else {
             return Err(self.wrong(value.span(), "expected a list of texts in [ ]"));
         };
@@ -423,7 +529,7 @@ impl Parser<'_> {
         list.iter().map(located).collect()
     }
 
-    fn word<T: Copy>(&self, value: &Value<'_>, words: &[(&str, T)]) -> Result<T, MapError> {
+    fn word<T: Copy>(&self, value: &Value<'_>, words: &[(&str, T)]) -> Result<T, Problem> {
         let text = self.text(value)?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, found)| *found);
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
@@ -438,12 +544,11 @@ impl Parser<'_> {
         Place { line: before.matches('\n').count() + 1, column: before[start..].chars().count() + 1 }
     }
 
-    fn wrong(&self, span: Range<usize>, problem: impl fmt::Display) -> MapError {
-        let Place { line, column } = self.place(span);
-        MapError { name: self.name.to_owned(), line, column, problem: problem.to_string() }
+    fn wrong(&self, span: Range<usize>, problem: impl fmt::Display) -> Problem {
+        Problem::new(self.place(span), problem)
     }
 }
 
 fn units(kind: FieldKind) -> String {
-    Unit::of(kind).iter().map(|unit| unit.name()).collect::<Vec<_>>().join("|")
+    Unit::of(kind).iter().map(|unit| unit.name()).collect::<Vec<_>>().join(", ")
 }

@@ -2,23 +2,26 @@
 
 mod bind;
 mod cell;
+mod choose;
 mod csv;
 mod distinct;
 mod field;
 mod files;
 mod gang;
-mod guess;
 mod join;
 mod json;
 mod map;
 mod names;
 mod parquet;
 mod presets;
+mod propose;
 mod rule;
 mod sample;
 mod source;
+mod states;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use miserly_workload::Trace;
 use miserly_workload::swf::{Extra, Record};
@@ -26,16 +29,16 @@ use miserly_workload::swf::{Extra, Record};
 pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
 pub use files::{FilesError, is_pattern, open_log, table_files};
 pub(crate) use gang::{join_parts, keep_last};
-pub use guess::{Proposal, propose};
 pub use map::{ColumnMap, MapError};
 pub use presets::{PRESETS, Preset, find_preset};
+pub use propose::{ColumnFacts, Preview, Proposal, preview, propose};
 pub(crate) use source::{PARQUET, format_of};
 
 use crate::accounting::{Accounting, TableFacts};
 use crate::error::{FieldError, ImportError};
 use crate::header::{delimiter, fitting_presets};
 use crate::job::{JobSizes, RecordedTimes, Times, each, record, remarks_if};
-use crate::log::{Imported, RuleCount};
+use crate::log::{Imported, ImportedLog, RuleCount};
 use crate::options::ImportOptions;
 use crate::remark::{Remark, RemarkCount};
 use crate::state::{FinalState, final_state};
@@ -46,8 +49,9 @@ use cell::{Cell, Clock};
 use distinct::Distinct;
 use field::FIELDS;
 use join::Joined;
-use map::Place;
+use map::Problem;
 use source::Source;
+pub(crate) use states::{StatusLine, UnknownStates};
 
 /// Largest number of processors, nodes or GPUs of a job.
 const MOST: f64 = 1e9;
@@ -96,9 +100,9 @@ fn first_rows(
     map: &ColumnMap,
     options: &ImportOptions,
     rows: u64,
-) -> Result<Vec<Record>, ImportError> {
+) -> Result<ImportedLog, ImportError> {
     let conversion = Conversion { most: rows, ..Conversion::new(map, options) };
-    Ok(converted(std::slice::from_ref(trace), trace.name(), conversion)?.held()?.records)
+    converted(std::slice::from_ref(trace), trace.name(), conversion)?.held()
 }
 
 /// The conversion of the rows of tables.
@@ -138,21 +142,16 @@ impl Conversion<'_> {
         self.has[field as usize]
     }
 
-    /// Checks that the map has what a job needs.
-    fn check(&self) -> Result<(), ImportError> {
-        use TableField::{End, Nodes, Procs, RequestedProcs, Runtime, Start, Wait};
-        let has_runtime = self.has(Runtime) || (self.has(Start) || self.has(Wait)) && self.has(End);
-        let has_size = self.has(Procs) || self.has(RequestedProcs);
-        let problem = if !has_runtime {
-            "no column for runtime, nor for start and end"
-        } else if !has_size && !self.has(Nodes) {
-            "no column for procs or requested_procs"
-        } else if !has_size && self.options.cpus_per_node.is_none() {
-            "no column for procs; nodes are there: give the processors of a node with --cpus-per-node"
-        } else {
-            return Ok(());
-        };
-        Err(self.map.wrong(Place { line: 1, column: 1 }, problem).into())
+    /// Returns the problems of the map that are known before the columns of a table are.
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.map.problems.clone();
+        let has_procs = self.has(TableField::Procs) || self.has(TableField::RequestedProcs);
+        let nodes = self.map.source(TableField::Nodes).filter(|_| !has_procs);
+        if let (Some(nodes), None) = (nodes, self.options.cpus_per_node) {
+            let problem = "the size of a job is in nodes only; give the processors of a node with --cpus-per-node, or write procs = \"COLUMN\"";
+            problems.push(Problem::new(nodes.written.place, problem));
+        }
+        problems
     }
 
     fn read(
@@ -161,19 +160,15 @@ impl Conversion<'_> {
         is_named: bool,
         accounting: &mut Accounting<'_>,
     ) -> Result<(), ImportError> {
-        self.check()?;
         let delimiter = match self.options.delimiter.as_deref().map(str::as_bytes) {
             None => None,
             Some([one]) => Some(*one),
-            Some(_) => {
-                let problem = "--delimiter of a table is one character";
-                return Err(self.map.wrong(Place { line: 1, column: 1 }, problem).into());
-            }
+            Some(_) => return Err(ImportError::Delimiter { name: trace.name().into() }),
         };
         let mut source = Source::open(trace, &self.map.form, delimiter)?;
-        let joined =
-            self.map.join.as_ref().map(|join| Joined::read(self.map, join, trace.name())).transpose()?;
-        let mut bound = Bound::new(self.map, trace.name(), &source.names, joined.as_ref())?;
+        let joined = self.map.join.as_ref().map(|join| Joined::read(self.map, join, trace.name()));
+        let joined = joined.transpose()?;
+        let mut bound = Bound::new(self.map, trace.name(), &source.names, joined.as_ref(), self.problems())?;
         bound.wanted.rows = self.most;
         let unit = source.unit();
         let wanted = bound.wanted.columns.len();
@@ -217,6 +212,18 @@ impl Conversion<'_> {
         accounting: &mut Accounting<'_>,
         place: &dyn Fn() -> String,
     ) -> Result<(), FieldError> {
+        let added = self.add_row(bound, cells, numbers, accounting, place);
+        added.map_err(|error| bound.with_cells(error, cells))
+    }
+
+    fn add_row(
+        &mut self,
+        bound: &Bound,
+        cells: &[Cell<'_>],
+        numbers: &mut Numbers,
+        accounting: &mut Accounting<'_>,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), FieldError> {
         use TableField::{Group, Job, Partition, Procs, Queue, Status, User};
         bound.read(cells, &mut self.clock, numbers)?;
         let is_repeated = self.clock.take_repeated();
@@ -225,7 +232,8 @@ impl Conversion<'_> {
             accounting.leave_out_at(Remark::Dropped, place);
             return Ok(());
         }
-        let status = bound.text(Status, cells).map(|state| self.status(&state));
+        let state = bound.text(Status, cells);
+        let status = state.as_ref().map(|state| self.status(state));
         if status == Some(Some(FinalState::Unfinished)) {
             accounting.leave_out_at(Remark::Unfinished, place);
             return Ok(());
@@ -268,6 +276,9 @@ impl Conversion<'_> {
         } else if self.map.same_job != SameJob::Own {
             record.set(miserly_workload::swf::Field::Job, accounting.numbers.named_job(job.as_deref()));
         }
+        if let (Some(None), Some(state)) = (status, &state) {
+            accounting.unknown_states.add(state);
+        }
         accounting.push(&record, &times.remarks, place);
         Ok(())
     }
@@ -280,8 +291,11 @@ impl Conversion<'_> {
             .0
             .iter()
             .find(|(word, _)| is_of(word))
-            .or_else(|| states.0.iter().find(|(word, _)| word == "*"))?;
-        Some(found.1.map_or(FinalState::Unfinished, FinalState::Over))
+            .or_else(|| states.0.iter().find(|(word, _)| word == "*"));
+        found.map_or_else(
+            || final_state(state),
+            |(_, status)| Some(status.map_or(FinalState::Unfinished, FinalState::Over)),
+        )
     }
 
     /// Returns the times, or `None` if the submission is unknown. Instants with a fraction are counted.
@@ -413,6 +427,11 @@ impl Conversion<'_> {
             zone: self.options.time_zone.clone().or_else(|| self.map.zone.clone()),
             rules: rules.map(|(text, tally)| RuleCount { text, tally }).collect(),
             notes,
+            status: self.map.source(TableField::Status).map(|source| StatusLine {
+                column: source.column.value.clone(),
+                states: self.map.states.clone(),
+                place: format!("{}:{}", self.map.name, source.written.place.line),
+            }),
         }
     }
 }

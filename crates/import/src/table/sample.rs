@@ -106,11 +106,60 @@ impl Sample {
     pub(super) fn kind(&self) -> &'static str {
         match self {
             sample if !sample.has_values() => "empty",
+            sample if sample.are_whole() => "whole number",
             sample if sample.are_numbers => "number",
             sample if sample.are_dates => "time",
             sample if sample.are_clocks => "clock",
             _ => "text",
         }
+    }
+
+    /// Returns whether all values are whole numbers.
+    pub(super) fn are_whole(&self) -> bool {
+        self.are_numbers && self.numbers.iter().all(|number| number.fract() == 0.0)
+    }
+
+    /// Returns whether all values are texts that are neither times nor clocks.
+    pub(super) fn are_texts(&self) -> bool {
+        self.kind() == "text"
+    }
+
+    /// Returns whether the values can be instants, by what they are.
+    pub(super) fn are_instants(&self) -> bool {
+        if !self.are_numbers {
+            return self.are_dates && self.has_values();
+        }
+        let times = self.numbers.iter().filter(|number| **number != 0.0);
+        // The years from 1985 to 2128, in any unit.
+        let is_instant =
+            |number: &f64| [1.0, 1e3, 1e6, 1e9].iter().any(|unit| (5e8..5e9).contains(&(number / unit)));
+        let (all, instants) =
+            times.fold((0, 0), |(all, found), time| (all + 1, found + usize::from(is_instant(time))));
+        all > 0 && instants * 20 >= all * 19
+    }
+
+    /// Returns the different values, in the order of their letters.
+    pub(super) fn distinct(&self) -> std::collections::BTreeSet<&str> {
+        self.values.iter().flatten().map(String::as_str).collect()
+    }
+
+    /// Returns the number of empty values.
+    pub(super) fn empty(&self) -> usize {
+        self.values.iter().filter(|value| value.is_none()).count()
+    }
+
+    /// Returns the first different values.
+    pub(super) fn examples(&self, most: usize) -> Vec<String> {
+        let mut found: Vec<String> = vec![];
+        for value in self.values.iter().flatten() {
+            if found.len() == most {
+                break;
+            }
+            if !found.contains(value) {
+                found.push(value.clone());
+            }
+        }
+        found
     }
 
     /// Returns the unit of times, and whether they are from an unknown instant.

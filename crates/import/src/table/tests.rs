@@ -179,9 +179,9 @@ fn acme_seren() {
             "5778436 40 2 3 16 -1 -1 16 -1 -1 0 2 -1 -1 2 -1 -1 -1 1 1",
             "5778438 60 0 60 2 -1 -1 2 -1 -1 1 2 -1 -1 3 -1 -1 -1 1 0",
             "5778440 80 0 0 128 -1 -1 128 -1 -1 1 3 -1 -1 4 -1 -1 -1 1 8",
-            "5778441 90 10 20 128 -1 -1 128 -1 -1 -1 3 -1 -1 4 -1 -1 -1 1 8",
+            "5778441 90 10 20 128 -1 -1 128 -1 -1 0 3 -1 -1 4 -1 -1 -1 1 8",
         ],
-        &[("unfinished", 1), ("dropped", 1), ("unknown_state", 1)],
+        &[("unfinished", 1), ("dropped", 1)],
     );
 }
 
@@ -373,7 +373,8 @@ fn cerit_soft() {
 fn kestrel_says_what_it_expected() {
     let error = import(&made("lassen.csv"), Format::Table, &options("kestrel")).unwrap_err().to_string();
     assert!(error.starts_with("preset kestrel:8:7: "), "{error}");
-    assert!(error.contains("has no column \"job_id\"; it has: allocation_id, primary_job_id, "), "{error}");
+    assert!(error.contains("lassen.csv has no column \"job_id\"\npreset kestrel:9:10: "), "{error}");
+    assert!(error.contains("lassen.csv has the columns allocation_id, primary_job_id, "), "{error}");
     assert!(error.contains("not known to this preset, which expects those of Eagle"), "{error}");
     // With the names that it expects, it reads the table.
     assert!(import(&made("eagle.csv"), Format::Table, &options("kestrel")).is_ok());
@@ -439,8 +440,123 @@ fn a_proposal_shows_ten_jobs_from_beyond_the_first_rows() {
         writeln!(table, "{id},2024-01-01 00:00:{id},{times},1,{state}").unwrap();
     }
     let proposal = propose(&Trace::memory("t", table.into()), &ImportOptions::default()).unwrap();
-    let numbers: Vec<i64> = proposal.jobs.unwrap().iter().map(|job| job.get(Field::Job)).collect();
+    let numbers: Vec<i64> = proposal.jobs.unwrap().jobs.iter().map(|job| job.get(Field::Job)).collect();
     assert!(numbers.into_iter().eq(25..35));
+}
+
+/// Returns the lines of a proposed map that name a field.
+fn proposed(table: &str) -> Vec<String> {
+    let proposal = propose(&Trace::memory("t", table.into()), &ImportOptions::default()).unwrap();
+    let is_field = |line: &&str| {
+        let word = line.trim_start_matches("# ").split(' ').next().unwrap_or_default();
+        crate::TableField::ALL.iter().any(|field| field.name() == word) && line.contains(" = ")
+    };
+    proposal.toml.lines().filter(is_field).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_proposal_uses_words_units_and_values() {
+    let table = "Key;QueuedEpoch_ms;t1;t2;wallHours;width;who;phase\n\
+                 k1;1700000000000;1700000060;1700003660;2;4;ann;Succeeded\n\
+                 k2;1700000100000;1700000160;1700001960;1;8;bob;Failed\n\
+                 k3;1700000200000;1700000260;1700007460;4;4;ann;Evicted\n";
+    let order = "check: by its content alone: times, \"QueuedEpoch_ms\" <= \"t1\" <= \"t2\" in 3 of 3 rows";
+    assert_eq!(
+        proposed(table),
+        [
+            "job = \"Key\"  # check: by its content alone: a value of its own in each row".to_owned(),
+            "submit = { column = \"QueuedEpoch_ms\", unit = \"ms\" }  # by its name".to_owned(),
+            format!("start = {{ column = \"t1\", unit = \"s\" }}  # {order}"),
+            format!("end = {{ column = \"t2\", unit = \"s\" }}  # {order}"),
+            "estimate = { column = \"wallHours\", unit = \"h\" }  # by its name; check: in seconds?".to_owned(),
+            "procs = \"width\"  # by its name".to_owned(),
+            "user = \"who\"  # by its name".to_owned(),
+            "status = { column = \"phase\", completed = [\"Succeeded\"], failed = [\"Failed\"] }  # by its name; check: the meaning of its words; not known: \"Evicted\"".to_owned(),
+        ]
+        .map(|line| line.replace("; check: in seconds?", ""))
+    );
+}
+
+#[test]
+fn a_proposal_by_values_alone_says_so_and_leaves_open_what_is_not_sure() {
+    let mut table = "c1,c2,c3,c4,c5,c6,c7,c8\n".to_owned();
+    for row in 0..9 {
+        let (runtime, begin) = (600 + 60 * row, 10 * row + 5);
+        writeln!(
+            table,
+            "{},{},{},{},{},{},{},u{}",
+            1_700_000_000 + 10 * row,
+            1_700_000_000 + begin,
+            1_700_000_000 + begin + runtime,
+            runtime / 60,
+            2 + row % 3 * 2,
+            3600 + row % 2 * 3600,
+            ["COMPLETED", "FAILED", "EVICTED"][row % 3],
+            row % 4,
+        )
+        .unwrap();
+    }
+    let order = "by its content alone: times, \"c1\" <= \"c2\" <= \"c3\" in 9 of 9 rows";
+    assert_eq!(
+        proposed(&table),
+        [
+            format!("submit = {{ column = \"c1\", unit = \"s\" }}  # check: {order}"),
+            format!("start = {{ column = \"c2\", unit = \"s\" }}  # check: {order}"),
+            format!("end = {{ column = \"c3\", unit = \"s\" }}  # check: {order}"),
+            "runtime = { column = \"c4\", unit = \"min\" }  # check: by its content alone: \"c3\" - \"c2\" in 9 of 9 rows".to_owned(),
+            "# estimate = \"c6\"  # not sure: by its content alone: round numbers, with 9 of 9 runtimes within them in seconds".to_owned(),
+            "procs = \"c5\"  # check: by its content alone: the only column of small whole numbers from 2 to 6".to_owned(),
+            "# user = \"c8\"  # not sure: by its content alone: 4 different words that occur again".to_owned(),
+            "# queue = \"c8\"  # not sure: by its content alone: 4 different words that occur again".to_owned(),
+            "status = { column = \"c7\", completed = [\"COMPLETED\"], failed = [\"FAILED\"] }  # check: by its content alone: 2 of its 3 different words are final states; check: the meaning of its words; not known: \"EVICTED\"".to_owned(),
+            "# estimate = \"...\"  # no column is surely the time limit: without one, a run takes the runtime or --estimates".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn times_without_a_sure_order_are_left_open() {
+    let lines =
+        proposed("c1,c2,cores\n1700000000,1700000005,2\n1700000010,1700000011,2\n1700000020,1700000031,2\n");
+    assert!(
+        lines.contains(&"# submit = \"c1\"  # not sure: by its content alone: times".to_owned()),
+        "{lines:?}"
+    );
+    assert!(!lines.iter().any(|line| line.starts_with("submit") || line.starts_with("start")), "{lines:?}");
+}
+
+#[test]
+fn a_preview_has_ten_jobs_and_the_counts_of_all_rows() {
+    let mut table = "id,s,r,p\n".to_owned();
+    (0..30).for_each(|id| writeln!(table, "{id},{id},{},1", id % 5).unwrap());
+    let map = ColumnMap::parse("my.toml", &format!("{PLAIN}[rules]\ndrop = ['runtime < 1']\n")).unwrap();
+    let options = ImportOptions { keep_ids: true, ..ImportOptions::default() };
+    let (jobs, report) = crate::preview(&Trace::memory("t", table.into()), &map, &options).unwrap();
+    let numbers: Vec<i64> = jobs.jobs.iter().map(|job| job.get(Field::Job)).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 6, 7, 8, 9, 11, 12]);
+    assert_eq!((report.read, report.written, report.rules[0].tally.count), (30, 24, 6));
+}
+
+#[test]
+fn units_have_other_names() {
+    let memory = |unit: &str| {
+        let map = format!("{PLAIN}memory = {{ column = 'm', unit = '{unit}' }}\n");
+        read("id,s,r,p,m\n1,1,1,1,2\n", &map).map(|lines| lines[0].split(' ').nth(9).unwrap().to_owned())
+    };
+    for (units, expect) in [
+        (["kB", "KB", "KiB", "K"], "2"),
+        (["MB", "MiB", "M", "MB"], "2048"),
+        (["GB", "GiB", "G", "GB"], "2097152"),
+    ] {
+        for unit in units {
+            assert_eq!(memory(unit).unwrap(), expect, "{unit}");
+        }
+    }
+    assert!(memory("Gb").unwrap_err().contains("expected one of B, kB, MB, GB, TB, slurm, not \"Gb\""));
+    let days = "[table]\nzone = '+05:30'\n[columns]\nsubmit = 's'\nruntime = { column = 'r', unit = 'd' }\nprocs = 'p'\n";
+    assert_eq!(read("s,r,p\n2024-01-01 00:00:00,2,1\n", days).unwrap()[0].split(' ').nth(3), Some("172800"));
+    let span = "[columns]\nsubmit = 's'\nruntime = { column = 'r', unit = 'GiB' }\nprocs = 'p'\n";
+    assert!(read("s,r,p\n1,2,1\n", span).unwrap_err().contains("not \"GiB\""));
 }
 
 fn map_error(text: &str) -> String {
@@ -451,9 +567,9 @@ fn map_error(text: &str) -> String {
 fn errors_of_maps_have_line_and_column() {
     let check = |text: &str, expect: &str| {
         let error = map_error(text);
-        assert!(error.starts_with(expect), "{error}");
+        assert!(error.lines().any(|line| line.starts_with(expect)), "{error}");
     };
-    check("[table]\nzone = \"Mars\"", "my.toml:2:8: unknown time zone \"Mars\"");
+    check("[table]\nzone = \"Mars\"", "my.toml:2:8: \"Mars\": unknown time zone; write it as");
     check("[tables]", "my.toml:1:2: unknown key \"tables\"; expected: table, columns, rules, join");
     check(
         "[columns]\nsubmit = \"a\"\nbegins = \"b\"",
@@ -465,20 +581,62 @@ fn errors_of_maps_have_line_and_column() {
     );
     check(
         "[columns]\nsubmit = \"a\"\nmemory = \"m\"",
-        "my.toml:3:10: expected { column = \"m\", unit = B|kB|MB|GB|TB|slurm }",
+        "my.toml:3:10: expected { column = \"m\", unit = \"UNIT\" } with one of the units B, kB, MB, GB, TB, slurm",
     );
     check(
         "[columns]\nsubmit = { columns = \"a\" }",
         "my.toml:2:12: unknown key \"columns\" of submit; expected: column, none, unit",
     );
     check("[columns]\nsubmit = [1]", "my.toml:2:10: expected a text, not array");
-    check("[columns]\nprocs = \"a\"", "my.toml:1:1: no column for submit");
+    check(
+        "[columns]\nprocs = \"a\"\nruntime = \"b\"",
+        "my.toml:1:1: [columns] does not say when a job was submitted; write submit = \"COLUMN\"",
+    );
     check(
         "[rules]\nsame_job = \"both\"",
         "my.toml:2:12: expected one of own, attempts, last, gang, not \"both\"",
     );
     check("[columns\n", "my.toml:1:9: ");
     check("[table]\ndelimiter = \"ab\"", "my.toml:2:13: expected one character");
+}
+
+#[test]
+fn all_problems_of_a_map_are_one_error() {
+    let map = "[table]\nzone = 'Mars'\nzones = 'UTC'\n[columns]\nsubmit = { column = 's', units = 'ms', unit = 'years' }\n\
+               procs = 'Cpus'\nrun = 'r'\nname = 'n'\n[rules]\ndrop = ['n is null', 'cpus +', 'x > 1']\n";
+    let expect = [
+        "my.toml:2:8: \"Mars\": unknown time zone; write it as Europe/Berlin or UTC, or as an offset such as +05:30",
+        "my.toml:3:1: unknown key \"zones\" of table; expected: about, format, delimiter, header, names, path, each, zone, relative, notes, unseen",
+        "my.toml:4:1: [columns] does not say how long a job ran; write runtime = \"COLUMN\", or start = \"COLUMN\" and end = \"COLUMN\"",
+        "my.toml:5:26: unknown key \"units\" of submit; expected: column, none, unit",
+        "my.toml:5:47: expected one of datetime, s, ms, us, ns, not \"years\"",
+    ];
+    let of_table = [
+        "my.toml:6:9: t has no column \"Cpus\"; write it as \"cpus\"",
+        "my.toml:8:8: t has no column \"n\"",
+        "my.toml:10:9: t has no column \"n\"",
+        "my.toml:10:22: formula, at its end",
+        "my.toml:10:32: formula, character 1, at \"x > 1\": unknown name",
+    ];
+    let check = |error: &str, expect: &[&str], last: Option<&str>| {
+        let mut lines: Vec<&str> =
+            error.lines().filter(|line| !line.contains("unknown field \"run\"")).collect();
+        assert_eq!(lines.len() + 1, error.lines().count(), "{error}");
+        if last.is_some() {
+            assert_eq!(lines.pop(), last);
+        }
+        assert_eq!(lines.len(), expect.len(), "{error}");
+        for (line, expect) in lines.iter().zip(expect) {
+            assert!(line.starts_with(expect), "{line}");
+        }
+    };
+    check(&map_error(map), &expect, None);
+    let draft = ColumnMap::draft("my.toml", map).unwrap();
+    let options = ImportOptions { columns: Some(Arc::new(draft)), ..ImportOptions::default() };
+    let error =
+        import(&Trace::memory("t", "id,s,cpus\n1,2,3\n".into()), Format::Table, &options).unwrap_err();
+    let all: Vec<&str> = expect.into_iter().chain(of_table).collect();
+    check(&error.to_string(), &all, Some("t has the columns id, s, cpus"));
 }
 
 /// Returns the lines of a table by a map, or its error.
@@ -497,11 +655,47 @@ fn errors_of_tables_say_where_and_what_is_expected() {
         let error = read(table, map).unwrap_err();
         assert!(error.starts_with(expect), "{error}");
     };
-    check("id,s,r\n1,1,1\n", PLAIN, "my.toml:5:9: t has no column \"p\"; it has: id, s, r");
-    check("id,s,r,p\n1,1,x,1\n", PLAIN, "t:2: r is \"x\"; expected: number; --lenient");
+    check("id,s,r\n1,1,1\n", PLAIN, "my.toml:5:9: t has no column \"p\"; t has the columns id, s, r");
+    check(
+        "id,s,r,p\n1,1, x,1\n",
+        PLAIN,
+        "t:2: r is \" x\"; expected: number (my.toml:4: runtime = 'r'); --lenient",
+    );
     check("id,s,r,p\n1,1,1,1\n2,noon,1,1\n", PLAIN, "t:3: s is \"noon\"; expected: date and time");
     check("id,s,r,p\n1,1,1\n", PLAIN, "t:2: 3 columns where 4 are expected");
-    check("id,s,r,p\n1,1,-5,1\n", PLAIN, "t:2: runtime is \"-5\"; expected: number from 0");
+    check(
+        "id,s,r,p\n1,1,-5,1\n",
+        PLAIN,
+        "t:2: runtime is \"-5\"; expected: number from 0 of at most 15 digits (my.toml:4: runtime = 'r', where r is \"-5\")",
+    );
+    let minutes = "[columns]\nsubmit = 's'\nstart = 's'\nend = 'e'\nruntime = 'e - s'\nprocs = 'p'\n\
+                   estimate = { column = 'l', unit = 'min', none = ['never'] }\n";
+    check(
+        "s,e,p,l\n20,05,1,3\n",
+        minutes,
+        "t:2: runtime is \"-15\"; expected: number from 0 of at most 15 digits (my.toml:5: runtime = 'e - s', where s is \"20\" and e is \"05\")",
+    );
+    check(
+        "s,e,p,l\n20,30,1,none\n",
+        minutes,
+        "t:2: l is \"none\"; expected: number (my.toml:7: estimate = { column = 'l', unit = 'min', none = ['never'] })",
+    );
+    let berlin = format!("[table]\nzone = 'Europe/Berlin'\n{PLAIN}");
+    check(
+        "id,s,r,p\n1,2024-13-31 02:30:00,1,1\n",
+        &berlin,
+        "t:2: s is \"2024-13-31 02:30:00\"; expected: date and time, timestamp, or seconds of the Unix epoch (my.toml:5: submit = 's')",
+    );
+    check(
+        "id,s,r,p\n1,1,5,x\n",
+        &format!("{PLAIN}[rules]\ndrop = ['p > 4']\n"),
+        "t:2: p is \"x\"; expected: number (my.toml:5: procs = 'p')",
+    );
+    check(
+        "id,s,r,p,x\n1,1,5,1,y\n",
+        &format!("{PLAIN}[rules]\ndrop = ['x > 4']\n"),
+        "t:2: x is \"y\"; expected: number (my.toml:7: drop \"x > 4\")",
+    );
     // Milliseconds are not taken for seconds.
     check("id,s,r,p\n1,1546300800000,5,1\n", PLAIN, "t:2: s is \"1546300800000\"; expected: date and time");
     check("id,s,r,p\n1,\"1,5,1\n", PLAIN, "t:2: row is ");
@@ -751,9 +945,11 @@ proptest! {
     fn any_text_is_a_map_or_refused_with_a_place(text in "(\\[(table|columns|rules|join)\\]\n|[a-z_]{1,8} = ('[a-z ]{0,5}'|[0-9]|true|\\[.{0,4}\\]|\\{ column = 'a' \\})\n|.{0,6}\n){0,8}") {
         if let Err(error) = ColumnMap::parse("m", &text) {
             let error = error.to_string();
-            let mut parts = error.split(':').skip(1);
-            let are_numbers = parts.by_ref().take(2).all(|part| part.parse::<usize>().is_ok());
-            prop_assert!(are_numbers && parts.next().is_some(), "{}", error);
+            for line in error.lines() {
+                let mut parts = line.split(':').skip(1);
+                let are_numbers = parts.by_ref().take(2).all(|part| part.parse::<usize>().is_ok());
+                prop_assert!(are_numbers && parts.next().is_some(), "{}", error);
+            }
         }
     }
 }
@@ -767,10 +963,10 @@ fn names_and_accounts_need_keep_ids() {
 
 #[test]
 fn users_with_names_have_them_in_the_header_with_keep_ids() {
-    let table = "id,s,r,p,u\n1,1,1,1,bea\n2,2,1,1,ann\n3,3,1,1,bea\n";
+    let table = "id,s,r,p,u\n1,1,1,1,bea\n2,2,1,1,\"ann\n; User: 3 x\"\n3,3,1,1,bea\n";
     let map = ColumnMap::parse("my.toml", &format!("{PLAIN}user = 'u'\n")).unwrap();
     for (keep_ids, expect) in
-        [(true, vec!["; MaxUsers: 2", "; User: 1 bea", "; User: 2 ann"]), (false, vec![])]
+        [(true, vec!["; MaxUsers: 2", "; User: 1 bea", "; User: 2 ann\u{fffd}; User: 3 x"]), (false, vec![])]
     {
         let options =
             ImportOptions { keep_ids, columns: Some(Arc::new(map.clone())), ..ImportOptions::default() };

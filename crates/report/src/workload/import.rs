@@ -3,11 +3,17 @@
 use std::borrow::Cow;
 
 use miserly_core::Procs;
-use miserly_import::{Remark, RemarkCount, RemarkEffect, Report, RuleCount};
-use miserly_workload::swf::{Extra, Field, Record};
+use miserly_import::{
+    ColumnFacts, Remark, RemarkCount, RemarkEffect, Report, RuleCount, UnknownState, UnknownStatesReport,
+};
+use miserly_workload::describe::Proportion;
+use miserly_workload::swf::{Extra, Field, Header, Names, Record};
 use serde_json::{Value, json};
 
-use super::text::{INDENT, counted, with_commas, wrapped};
+use super::text::{INDENT, counted, percent, with_commas, wrapped};
+
+/// Characters of an example of a value.
+const EXAMPLE: usize = 24;
 
 /// Formats the report of an import as plain text of up to 96 columns.
 ///
@@ -26,6 +32,7 @@ pub fn import_text(report: &Report) -> String {
     head(report)
         + &parts.concat()
         + &titled("Rows that a rule left out", &rules(report))
+        + &titled("States without a meaning", &states(report))
         + &titled("Notes", &notes(report))
         + &unused(report)
 }
@@ -34,7 +41,7 @@ pub fn import_text(report: &Report) -> String {
 pub fn import_summary(report: &Report) -> String {
     let remarks = RemarkEffect::ALL.into_iter().flat_map(|effect| report.remarks.with_effect(effect));
     let remarks = remarks.map(|(remark, tally)| counted(remark.name(), tally.count, remark.about()));
-    first_lines(report) + &remarks.collect::<String>() + &rules(report) + &notes(report)
+    first_lines(report) + &remarks.collect::<String>() + &rules(report) + &states(report) + &notes(report)
 }
 
 /// Returns the report of an import as JSON.
@@ -52,11 +59,20 @@ pub fn import_json(report: &Report) -> Value {
         "remarks": remarks,
         "rules": report.rules.iter().map(rule_json).collect::<Vec<_>>(),
         "notes": report.notes,
+        "unknown_states": {
+            "most": report.unknown_states.most.iter().map(state_json).collect::<Vec<_>>(),
+            "more": report.unknown_states.more,
+            "remedy": report.unknown_states.remedy,
+        },
     })
 }
 
 fn rule_json(rule: &RuleCount) -> Value {
     json!({"rule": rule.text, "count": rule.tally.count, "examples": rule.tally.examples})
+}
+
+fn state_json(unknown: &UnknownState) -> Value {
+    json!({"state": unknown.state, "count": unknown.jobs})
 }
 
 /// The fields of a preview, and then the extra ones.
@@ -73,33 +89,72 @@ const PREVIEW: [Field; 10] = [
     Field::Queue,
 ];
 
-/// Formats jobs as a table, with the fields that a user checks.
-pub fn preview_text(jobs: &[Record]) -> String {
+/// Formats jobs as a table, with the fields that a user checks. The header of the log has names.
+pub fn preview_text(header: &Header, jobs: &[Record]) -> String {
     let extras = extras_of(jobs);
+    let names = PREVIEW.map(|field| header.names(field));
     let head = PREVIEW.iter().map(|field| field.name().to_owned());
     let head: Vec<String> = head.chain(extras.iter().map(|extra| extra.name().to_owned())).collect();
     let cells = |job: &Record| -> Vec<String> {
-        let fields = PREVIEW.iter().map(|field| job.get(*field).to_string());
+        let field = |(field, names): (&Field, &Names)| match job.recorded(*field) {
+            Some(number) => names.with_name(number),
+            None => job.get(*field).to_string(),
+        };
+        let fields = PREVIEW.iter().zip(&names).map(field);
         let extras = extras.iter().map(|extra| job.extras().text(*extra).map_or("-".into(), Cow::into_owned));
-        fields.chain(extras).collect()
+        fields.chain(extras).map(|cell| cell.replace(char::is_control, "\u{fffd}")).collect()
     };
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(jobs.iter().map(cells)).collect();
+    aligned(&std::iter::once(head).chain(jobs.iter().map(cells)).collect::<Vec<_>>(), true)
+}
+
+/// Formats the columns of a table.
+pub fn columns_text(columns: &[ColumnFacts]) -> String {
+    let head = ["column", "kind", "empty", "distinct", "field", "examples"].map(str::to_owned).to_vec();
+    let cells = |column: &ColumnFacts| -> Vec<String> {
+        let empty = Proportion { count: column.empty as u64, of: column.rows as u64 };
+        let field = match column.field {
+            None => "-".to_owned(),
+            Some((field, false)) => field.name().to_owned(),
+            Some((field, true)) => format!("{field} (by content)"),
+        };
+        let example = |text: &String| -> String {
+            let is_long = text.chars().count() > EXAMPLE;
+            let short: String = text.replace(char::is_control, "\u{fffd}").chars().take(EXAMPLE).collect();
+            if is_long { short + "..." } else { short }
+        };
+        let examples = column.examples.iter().map(example).collect::<Vec<_>>().join(", ");
+        let name = column.name.replace(char::is_control, "\u{fffd}");
+        vec![name, column.kind.to_owned(), percent(empty), column.distinct.to_string(), field, examples]
+    };
+    aligned(&std::iter::once(head).chain(columns.iter().map(cells)).collect::<Vec<_>>(), false)
+}
+
+/// Returns rows with their cells below each other.
+fn aligned(rows: &[Vec<String>], to_the_right: bool) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
-        cells.collect::<Vec<_>>().join("  ") + "\n"
+        let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            if to_the_right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
 }
 
-/// Returns jobs as JSON, with the fields that a user checks.
-pub fn preview_json(jobs: &[Record]) -> Value {
+/// Returns jobs as JSON, with the fields that a user checks. The header of the log has names.
+pub fn preview_json(header: &Header, jobs: &[Record]) -> Value {
     let extras = extras_of(jobs);
+    let names = Names::FIELDS.map(|field| (field, header.names(field)));
     let job = |job: &Record| {
         let fields = PREVIEW.iter().map(|field| (field.name().to_owned(), json!(job.get(*field))));
         let extras = extras.iter().map(|extra| (extra.name().to_owned(), json!(job.extras().text(*extra))));
-        Value::Object(fields.chain(extras).collect())
+        let name = |(field, names): &(Field, Names)| {
+            let name = names.get(job.recorded(*field)?.try_into().ok()?)?;
+            Some((format!("{field}_name"), json!(name)))
+        };
+        Value::Object(fields.chain(extras).chain(names.iter().filter_map(name)).collect())
     };
     jobs.iter().map(job).collect()
 }
@@ -160,6 +215,17 @@ fn rules(report: &Report) -> String {
     report.rules.iter().map(|rule| counted("rule", rule.tally.count, &rule.text)).collect()
 }
 
+/// Formats the unknown states, a line each, and what to write for them.
+fn states(report: &Report) -> String {
+    let shown = |state: &str| state.replace(char::is_control, "\u{fffd}");
+    let line = |unknown: &UnknownState| counted("state", unknown.jobs, &shown(&unknown.state));
+    let UnknownStatesReport { most, more, remedy } = &report.unknown_states;
+    let lines: String = most.iter().map(line).collect();
+    let more = if *more > 0 { counted("state", *more, "in further states") } else { String::new() };
+    let remedy = remedy.as_ref().map(|remedy| format!("  {}\n", shown(remedy)));
+    lines + &more + &remedy.unwrap_or_default()
+}
+
 fn notes(report: &Report) -> String {
     let words = |note: &String| note.split(' ').map(str::to_owned).collect::<Vec<_>>();
     report.notes.iter().map(|note| wrapped("  note: ", &words(note), INDENT)).collect()
@@ -208,8 +274,8 @@ mod tests {
              \x20 unfinished: 1 - pending, running or suspended when the accounting was read\n\
              \x20   line 3\n\
              \nImported with information lost\n\
-             \x20 never_started: 1 - ended before it started: written without a runtime, with the wait until its\n\
-             \x20   end; a simulation leaves it out\n\
+             \x20 never_started: 1 - never ran: cancelled or failed while it waited; it is in the log with the\n\
+             \x20   wait until then and without a runtime, and a simulation skips it (no_runtime)\n\
              \x20   line 6\n\
              \x20 run_again: 1 - a further run of the same job, requeued or resized; each run is a job,\n\
              \x20   submitted when Slurm put it back\n\

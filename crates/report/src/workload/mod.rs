@@ -18,6 +18,6 @@ mod text;
 
 pub use check::check_text;
 pub use describe::describe_text;
-pub use import::{import_json, import_summary, import_text, preview_json, preview_text};
+pub use import::{columns_text, import_json, import_summary, import_text, preview_json, preview_text};
 pub use json::{check_json, describe_json};
 pub use slice::{slice_json, slice_text};

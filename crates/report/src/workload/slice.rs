@@ -4,13 +4,14 @@ use miserly_workload::LogDates;
 use miserly_workload::slice::{Slice, SliceOptions, Window};
 use serde_json::{Value, json};
 
+use super::text::duration;
 use crate::numbers::count;
 
-/// Returns a table of windows. Times are dates, if the log has them.
+/// Returns a table of windows. Times are dates, if the log has them, else durations since its begin.
 pub fn slice_text(windows: &[Window], dates: Option<&LogDates>) -> String {
     let time = |second: i64| {
         let date = dates.and_then(|dates| dates.minute(second));
-        date.unwrap_or_else(|| format!("{second} s"))
+        date.unwrap_or_else(|| duration(second as f64))
     };
     let mut text = format!(
         "{:>6}  {:16}  {:16}  {:>9}  {:>6}  {:>10}  {:>7}  {:>7}\n",

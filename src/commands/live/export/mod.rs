@@ -12,6 +12,7 @@ use miserly_live::history::{FinishedJob, finished_jobs, procs};
 use miserly_report::AtomicFile;
 
 use crate::args::{ExportArgs, ExportFormat};
+use crate::output::to_file;
 
 /// Writes the history of a state.
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
         None => procs(&state)?.map(Procs::new),
     };
     let bytes = bytes(&jobs, procs, args)?;
-    match &args.output {
+    match to_file(args.output.as_deref()) {
         None => std::io::stdout().lock().write_all(&bytes).context("cannot write to standard output"),
         Some(path) => {
             let written = AtomicFile::write(path, |output| output.write_all(&bytes));
