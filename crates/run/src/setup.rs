@@ -436,9 +436,7 @@ impl RunSetup {
     ///
     /// A name that several numbers have is followed by the number in brackets.
     pub fn group_names(&self, by: Grouping) -> BTreeMap<String, String> {
-        let Some((_, names)) = NAMED_GROUPINGS.iter().zip(&self.names).find(|(kind, _)| **kind == by) else {
-            return BTreeMap::new();
-        };
+        let Some(names) = field_of(by).and_then(|field| self.names_of(field)) else { return BTreeMap::new() };
         let (mut seen, mut repeated) = (BTreeSet::new(), BTreeSet::new());
         repeated.extend(names.iter().map(|(_, name)| name).filter(|name| !seen.insert(*name)));
         let text = |(number, name): &(u32, &str)| {
@@ -447,10 +445,15 @@ impl RunSetup {
         names.iter().map(|named| (named.0.to_string(), text(&named))).collect()
     }
 
+    /// Returns the names of the numbers of a field in the header of the log.
+    fn names_of(&self, field: Field) -> Option<&Names> {
+        let (_, names) = Names::FIELDS.iter().zip(&self.names).find(|(named, _)| **named == field)?;
+        Some(names)
+    }
+
     /// Returns the name of the number of a job's field in the header of the log.
     pub fn name_of(&self, field: Field, record: &Record) -> Option<&str> {
-        let (_, names) = Names::FIELDS.iter().zip(&self.names).find(|(named, _)| **named == field)?;
-        names.get(record.recorded(field)?.try_into().ok()?)
+        self.names_of(field)?.get(record.recorded(field)?.try_into().ok()?)
     }
 
     /// Returns the dates of the run.
@@ -467,9 +470,16 @@ impl RunSetup {
     }
 }
 
-/// The groupings of [`Names::FIELDS`].
-const NAMED_GROUPINGS: [Grouping; 4] =
-    [Grouping::User, Grouping::Label(Label::Group), Grouping::Queue, Grouping::Label(Label::Partition)];
+/// Returns the field whose numbers are the groups. The header may name them.
+fn field_of(by: Grouping) -> Option<Field> {
+    match by {
+        Grouping::User => Some(Field::User),
+        Grouping::Queue => Some(Field::Queue),
+        Grouping::Label(Label::Group) => Some(Field::Group),
+        Grouping::Label(Label::Partition) => Some(Field::Partition),
+        _ => None,
+    }
+}
 
 /// Returns the job of a simulation that a line of the log describes.
 pub(crate) fn simulated(job: LoggedJob, wanted: &[Label]) -> Job {
@@ -483,12 +493,7 @@ pub(crate) fn labels(job: &LoggedJob, wanted: &[Label]) -> Vec<(Label, LabelValu
     let Some(record) = job.record.as_ref() else { return Vec::new() };
     let number = |field| record.recorded(field).map(|number| LabelValue::new(number, &number.to_string()));
     let value = |label: &Label| {
-        let field = match label {
-            Label::Group => Some(Field::Group),
-            Label::Partition => Some(Field::Partition),
-            _ => None,
-        };
-        if let Some(field) = field {
+        if let Some(field) = field_of(Grouping::Label(*label)) {
             return Some((*label, number(field)?));
         }
         let (extra, extras) = (Extra::named(label.name())?, record.extras());

@@ -6,11 +6,11 @@ use std::fmt::{self, Display};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::cluster::{SHOW_NODES, SHOW_PARTITIONS, SHOW_RESERVATIONS, named};
+use crate::cluster::{SHOW_NODES, SHOW_PARTITIONS, described, named};
 use crate::version::{Form, Standing, forms_of};
 use crate::{
     AccountedJob, Allocated, Associations, Cluster, Configuration, Detail, Job, JobState, Node, Partition,
-    Reservation, Slurm, SlurmError, accounted_jobs, qualities,
+    Slurm, SlurmError, accounted_jobs, qualities,
 };
 
 /// The time before now from which on the accounting is read.
@@ -76,6 +76,12 @@ pub struct Difference {
     pub other: String,
 }
 
+impl Difference {
+    fn new(job: &str, what: &'static str, one: String, other: impl Into<String>) -> Difference {
+        Difference { job: job.to_owned(), what, one, other: other.into() }
+    }
+}
+
 impl Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "job {}: {}: {}, but {}", self.job, self.what, self.one, self.other)
@@ -92,20 +98,16 @@ impl Check {
         check.version = Some(cluster.configuration.version.clone()).filter(|version| !version.is_empty());
         check.standing = cluster.configuration.standing();
         check.forms = forms_of(&cluster.configuration.version).collect();
-        let comments = check.read("squeue, comments", || Cluster::comments(slurm), BTreeMap::len);
+        let comments = check.read("squeue, comments", Cluster::comments(slurm), BTreeMap::len);
         check.compare_descriptions(slurm, &cluster, &comments);
         check.compare_accounting(slurm, &cluster);
-        check.read_optional("sshare", || Associations::read(slurm), |_| 1);
-        check.read_optional("sacctmgr show qos", || qualities(slurm), Vec::len);
-        check.read_optional(
-            "sdiag",
-            || slurm.ask("sdiag", &[]),
-            |answer| usize::from(!answer.text.is_empty()),
-        );
+        check.read_optional("sshare", Associations::read(slurm), |_| 1);
+        check.read_optional("sacctmgr show qos", qualities(slurm), Vec::len);
+        check.read_optional("sdiag", slurm.ask("sdiag", &[]), |answer| usize::from(!answer.text.is_empty()));
         match slurm.test_only(&SMALLEST, SCRIPT) {
             Ok(Ok(said)) => said.trim_start_matches("sbatch: ").clone_into(&mut check.test_only),
             Ok(Err(refused)) => check.test_only = format!("refused: {refused}"),
-            Err(error) => check.note("sbatch --test-only", 0, Some(error.to_string()), true),
+            Err(error) => drop(check.read_optional::<()>("sbatch --test-only", Err(error), |()| 0)),
         }
         if probe {
             check.probe(slurm);
@@ -119,50 +121,52 @@ impl Check {
         self.differences.is_empty() && !self.commands.iter().any(fails)
     }
 
-    fn note(&mut self, command: &'static str, shown: usize, problem: Option<String>, is_optional: bool) {
+    /// Takes note of the answer of a command, and returns it.
+    fn note<T>(
+        &mut self,
+        command: &'static str,
+        is_optional: bool,
+        answer: Result<T, impl Display>,
+        count: impl FnOnce(&T) -> usize,
+    ) -> Option<T> {
+        let shown = answer.as_ref().map_or(0, count);
+        let problem = answer.as_ref().err().map(ToString::to_string);
         self.commands.push(CommandCheck { command, shown, problem, is_optional });
+        answer.ok()
     }
 
-    /// Reads one command.
+    /// Takes note of the answer of a command that is necessary.
     fn read<T: Default>(
         &mut self,
         command: &'static str,
-        read: impl FnOnce() -> Result<T, SlurmError>,
+        answer: Result<T, SlurmError>,
         count: impl FnOnce(&T) -> usize,
     ) -> T {
-        let read = read();
-        let shown = read.as_ref().map_or(0, count);
-        self.note(command, shown, read.as_ref().err().map(ToString::to_string), false);
-        read.unwrap_or_default()
+        self.note(command, false, answer, count).unwrap_or_default()
     }
 
-    /// Reads a command that a site need not have.
+    /// Takes note of the answer of a command that a site need not have.
     fn read_optional<T>(
         &mut self,
         command: &'static str,
-        read: impl FnOnce() -> Result<T, SlurmError>,
+        answer: Result<T, SlurmError>,
         count: impl FnOnce(&T) -> usize,
-    ) {
-        let read = read();
-        self.note(command, read.as_ref().map_or(0, count), read.err().map(|error| error.to_string()), true);
+    ) -> Option<T> {
+        self.note(command, true, answer, count)
     }
 
     fn read_cluster(&mut self, slurm: &Slurm) -> Cluster {
-        let configuration =
-            self.read("scontrol show config", || Configuration::timed(slurm).map(|(read, _)| read), |_| 1);
+        let configuration = Configuration::timed(slurm).map(|(read, _)| read);
+        let configuration = self.read("scontrol show config", configuration, |_| 1);
         let ask = |words: &[&str]| slurm.ask("scontrol", words);
-        let nodes = self.read("scontrol show node", || named(&ask(&SHOW_NODES)?, Node::parse), BTreeMap::len);
-        let partitions = self.read(
-            "scontrol show partition",
-            || named(&ask(&SHOW_PARTITIONS)?, Partition::parse),
-            BTreeMap::len,
-        );
-        let reservations = self.read(
-            "scontrol show reservation",
-            || named(&ask(&SHOW_RESERVATIONS)?, Reservation::parse),
-            BTreeMap::len,
-        );
-        let jobs = self.read("squeue", || Cluster::timed_jobs(slurm).map(|(jobs, _)| jobs), BTreeMap::len);
+        let nodes = ask(&SHOW_NODES).and_then(|answer| named(&answer, Node::parse));
+        let nodes = self.read("scontrol show node", nodes, BTreeMap::len);
+        let partitions = ask(&SHOW_PARTITIONS).and_then(|answer| named(&answer, Partition::parse));
+        let partitions = self.read("scontrol show partition", partitions, BTreeMap::len);
+        let reservations = Cluster::reservations(slurm);
+        let reservations = self.read("scontrol show reservation", reservations, BTreeMap::len);
+        let jobs = Cluster::timed_jobs(slurm).map(|(jobs, _)| jobs);
+        let jobs = self.read("squeue", jobs, BTreeMap::len);
         Cluster { configuration, nodes, partitions, reservations, jobs }
     }
 
@@ -173,22 +177,21 @@ impl Check {
         cluster: &Cluster,
         comments: &BTreeMap<String, String>,
     ) {
-        let all: Vec<String> = cluster.jobs.keys().cloned().collect();
-        let details = self.read("scontrol show job", || Detail::read(slurm, cluster, &all), BTreeMap::len);
-        // The whole answer: a comment may have line breaks.
-        let text = slurm.descriptions(&[]).map(|answer| answer.text).unwrap_or_default();
+        let read = slurm.descriptions(&[]).and_then(|answer| {
+            Ok((Detail::of_answer(slurm, cluster.jobs.values(), &answer.text)?, answer.text))
+        });
+        let (details, text) = self.read("scontrol show job", read, |(details, _)| details.len());
+        let starts = description_starts(&text);
         for (id, detail) in &details {
             let Some(job) = cluster.jobs.get(id) else { continue };
             self.described += 1;
             self.exclusive += u64::from(detail.exclusive);
             self.differences.extend(of_description(cluster, job, detail));
-            if let Some(comment) = comments.get(id).filter(|comment| !has_comment(&text, comment)) {
-                self.differences.push(Difference {
-                    job: id.clone(),
-                    what: "comment",
-                    one: format!("squeue prints {comment:?}"),
-                    other: "scontrol does not".to_owned(),
-                });
+            // A comment may have line breaks, so its description may go on.
+            let description = starts.get(&job.number).map_or("", |start| &text[*start..]);
+            if let Some(comment) = comments.get(id).filter(|comment| !has_comment(description, comment)) {
+                let one = format!("squeue prints {comment:?}");
+                self.differences.push(Difference::new(id, "comment", one, "scontrol does not"));
             }
         }
     }
@@ -196,12 +199,7 @@ impl Check {
     /// Compares what `sacct` and `squeue` say of the jobs that run.
     fn compare_accounting(&mut self, slurm: &Slurm, cluster: &Cluster) {
         let since = Timestamp::now() - ACCOUNTED;
-        let read = accounted_jobs(slurm, since, None);
-        let (shown, problem) = match &read {
-            Ok(jobs) => (jobs.len(), None),
-            Err(error) => (0, Some(error.to_string())),
-        };
-        self.note("sacct", shown, problem, true);
+        let read = self.read_optional("sacct", accounted_jobs(slurm, since, None), Vec::len);
         let running = cluster.jobs.values().filter(|job| job.state == JobState::Running);
         let running: BTreeMap<u64, &Job> = running.map(|job| (job.number, job)).collect();
         for accounted in read.unwrap_or_default() {
@@ -219,21 +217,14 @@ impl Check {
         let comment = format!("--comment={COMMENT}");
         let options: Vec<&str> = ["--parsable", "--hold", &comment].into_iter().chain(SMALLEST).collect();
         let submitted = slurm.submit(&options, SCRIPT.to_owned());
-        self.note(
-            "sbatch --hold",
-            submitted.iter().len(),
-            submitted.as_ref().err().map(ToString::to_string),
-            false,
-        );
-        let Ok(number) = submitted else { return };
-        self.probe = Some(number);
+        self.probe = self.note("sbatch --hold", false, submitted, |_| 1);
+        let Some(number) = self.probe else { return };
         let found = found_of_probe(slurm, number);
-        let cancelled = slurm.cancel(number);
-        let problem = |error: SlurmError| format!("{error}; the held job {number} is still there");
-        self.note("scancel", cancelled.iter().len(), cancelled.err().map(problem), false);
+        let still_there = |error: SlurmError| format!("{error}; the held job {number} is still there");
+        self.note("scancel", false, slurm.cancel(number).map_err(still_there), |()| 1);
         match found {
             Ok(differences) => self.differences.extend(differences),
-            Err(error) => self.note("squeue and scontrol of the probe", 0, Some(error.to_string()), false),
+            Err(error) => self.read("squeue and scontrol of the probe", Err(error), |()| 0),
         }
     }
 }
@@ -241,8 +232,8 @@ impl Check {
 /// Returns what two commands do not say alike of a job, and what cannot be.
 fn of_description(cluster: &Cluster, job: &Job, detail: &Detail) -> Vec<Difference> {
     let mut found = vec![];
-    let mut differ = |what: &'static str, one: String, other: String| {
-        found.push(Difference { job: job.id.clone(), what, one, other });
+    let mut differ = |what, one: String, other: String| {
+        found.push(Difference::new(&job.id, what, one, other));
     };
     if detail.is_unreadable {
         differ("description", "squeue shows it".to_owned(), "scontrol's line cannot be read".to_owned());
@@ -286,7 +277,19 @@ fn of_description(cluster: &Cluster, job: &Job, detail: &Detail) -> Vec<Differen
     found
 }
 
-/// Returns whether a description has this comment.
+/// Returns where the description of each job begins in an answer, by its number.
+fn description_starts(text: &str) -> BTreeMap<u64, usize> {
+    let (mut starts, mut at) = (BTreeMap::new(), 0);
+    for line in text.split_inclusive('\n') {
+        if let Some((number, _)) = described(line) {
+            starts.entry(number).or_insert(at);
+        }
+        at += line.len();
+    }
+    starts
+}
+
+/// Returns whether a description has this comment. Others may follow it.
 fn has_comment(descriptions: &str, comment: &str) -> bool {
     let at = format!(" Comment={comment}");
     descriptions
@@ -306,11 +309,8 @@ fn of_accounting(job: &Job, accounted: &AccountedJob) -> Vec<Difference> {
     ];
     let differ = said.into_iter().filter(|(_, one, other)| one != other);
     differ
-        .map(|(what, one, other)| Difference {
-            job: job.id.clone(),
-            what,
-            one: format!("squeue prints {one}"),
-            other: format!("sacct prints {other}"),
+        .map(|(what, one, other)| {
+            Difference::new(&job.id, what, format!("squeue prints {one}"), format!("sacct prints {other}"))
         })
         .collect()
 }
@@ -321,12 +321,8 @@ fn found_of_probe(slurm: &Slurm, number: u64) -> Result<Vec<Difference>, SlurmEr
     let id = number.to_string();
     let details = Detail::read_with_comments(slurm, &cluster, std::slice::from_ref(&id))?;
     let Some((job, detail)) = cluster.jobs.get(&id).zip(details.get(&id)) else {
-        return Ok(vec![Difference {
-            job: id,
-            what: "the probe",
-            one: "sbatch accepted it".to_owned(),
-            other: "squeue or scontrol does not show it".to_owned(),
-        }]);
+        let one = "sbatch accepted it".to_owned();
+        return Ok(vec![Difference::new(&id, "the probe", one, "squeue or scontrol does not show it")]);
     };
     Ok(of_probe(&cluster, job, detail))
 }
@@ -350,11 +346,9 @@ fn of_probe(cluster: &Cluster, job: &Job, detail: &Detail) -> Vec<Difference> {
     ];
     let wrong = checks.into_iter().filter(|(.., is_right)| !is_right);
     wrong
-        .map(|(what, asked, read, _)| Difference {
-            job: job.id.clone(),
-            what,
-            one: format!("the probe asked for {asked}"),
-            other: format!("it is read as {read}"),
+        .map(|(what, asked, read, _)| {
+            let one = format!("the probe asked for {asked}");
+            Difference::new(&job.id, what, one, format!("it is read as {read}"))
         })
         .collect()
 }

@@ -25,8 +25,8 @@ use crate::{Slurm, SlurmError};
 
 pub use change::{Change, changes};
 pub use configuration::Configuration;
-pub(crate) use detail::allocated;
 pub use detail::{Allocated, Detail};
+pub(crate) use detail::{allocated, described};
 pub use job::{Job, JobState};
 pub use node::{Node, Partition, Reservation};
 pub use values::{Amount, Limit};
@@ -41,7 +41,7 @@ pub(crate) const SHOW_NODES: [&str; 4] = ["-a", "-o", "show", "node"];
 pub(crate) const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
 
 /// The words of `scontrol` for all reservations.
-pub(crate) const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
+const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
 
 /// A cluster, as its controller showed it.
 ///

@@ -55,17 +55,16 @@ struct Answered {
     answer: Answer,
     /// Its standard error.
     message: String,
-    /// Its standard error, if it failed.
-    failed: Option<String>,
+    has_failed: bool,
 }
 
 impl Answered {
     /// Returns the answer, if the command did not fail.
     fn success(self, program: &str) -> Result<Answer, SlurmError> {
-        match self.failed {
-            Some(message) => Err(SlurmError::Failed { program: program.to_owned(), message }),
-            None => Ok(self.answer),
+        if self.has_failed {
+            return Err(SlurmError::Failed { program: program.to_owned(), message: self.message });
         }
+        Ok(self.answer)
     }
 }
 
@@ -84,7 +83,8 @@ impl Slurm {
     pub fn control(&self, command: &[String]) -> Result<Option<String>, SlurmError> {
         let words = command.iter().map(String::as_str);
         let words: Vec<&str> = ["-Q"].into_iter().chain(words).collect();
-        Ok(self.run("scontrol", &words, None)?.failed)
+        let answered = self.run("scontrol", &words, None)?;
+        Ok(answered.has_failed.then_some(answered.message))
     }
 
     /// Returns the descriptions of jobs, by number, a line for each; those of all jobs without numbers. Jobs that are gone have
@@ -95,12 +95,11 @@ impl Slurm {
             return self.ask("scontrol", &["-a", "-d", "-o", "show", "job"]);
         }
         let answered = self.run("scontrol", &["-a", "-d", "-o"], Some(lines.concat()))?;
-        match answered.failed {
-            // Those that are gone fail. A controller that is away gives no answer at all.
-            Some(message) if !message.contains("Invalid job id") => {
-                Err(SlurmError::Failed { program: "scontrol".to_owned(), message })
-            }
-            _ => Ok(answered.answer),
+        // Those that are gone fail. A controller that is away gives no answer at all.
+        if answered.message.contains("Invalid job id") {
+            Ok(answered.answer)
+        } else {
+            answered.success("scontrol")
         }
     }
 
@@ -127,7 +126,7 @@ impl Slurm {
     ) -> Result<Result<String, String>, SlurmError> {
         let options: Vec<&str> = ["--test-only"].into_iter().chain(options.iter().copied()).collect();
         let answered = self.run("sbatch", &options, Some(script.to_owned()))?;
-        Ok(answered.failed.map_or(Ok(answered.message), Err))
+        Ok(if answered.has_failed { Err(answered.message) } else { Ok(answered.message) })
     }
 
     /// Cancels a job.
@@ -187,7 +186,7 @@ impl Slurm {
         let message = shortened(program, &message);
         Ok(Answered {
             answer: Answer { text: String::from_utf8_lossy(&text).into_owned(), took: begin.elapsed() },
-            failed: (!status.success()).then(|| message.clone()),
+            has_failed: !status.success(),
             message,
         })
     }

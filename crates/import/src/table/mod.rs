@@ -186,37 +186,27 @@ impl Conversion<'_> {
                 }
                 Ok(cells) => cells,
             };
-            let added = match (&bound.join, &joined) {
+            let mut all;
+            let cells = match (&bound.join, &joined) {
                 (Some((key, columns)), Some(joined)) => {
-                    let mut all = [Cell::Null; source::Wanted::MOST];
+                    all = [Cell::Null; source::Wanted::MOST];
                     all[..wanted].copy_from_slice(cells);
                     let key = cells[*key].text().unwrap_or_default();
                     for (cell, column) in all[wanted..].iter_mut().zip(columns) {
                         *cell = joined.cell(&key, *column);
                     }
-                    self.add(&bound, &all[..wanted + columns.len()], &mut numbers, accounting, &place)
+                    &all[..wanted + columns.len()]
                 }
-                _ => self.add(&bound, cells, &mut numbers, accounting, &place),
+                _ => cells,
             };
-            let refused = added.or_else(|error| accounting.refuse(error, place));
+            let added = self.add(&bound, cells, &mut numbers, accounting, &place);
+            let refused = added.or_else(|error| accounting.refuse(bound.with_cells(error, cells), place));
             refused.map_err(|error| error.at_place(trace.name(), unit, number))
         })
     }
 
     /// Adds the job of a row. `numbers` are those of another row.
     fn add(
-        &mut self,
-        bound: &Bound,
-        cells: &[Cell<'_>],
-        numbers: &mut Numbers,
-        accounting: &mut Accounting<'_>,
-        place: &dyn Fn() -> String,
-    ) -> Result<(), FieldError> {
-        let added = self.add_row(bound, cells, numbers, accounting, place);
-        added.map_err(|error| bound.with_cells(error, cells))
-    }
-
-    fn add_row(
         &mut self,
         bound: &Bound,
         cells: &[Cell<'_>],

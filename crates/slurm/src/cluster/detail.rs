@@ -1,6 +1,6 @@
 //! The part of a job that only `scontrol show job` prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Kind, Resources};
 use serde::{Deserialize, Serialize};
@@ -105,17 +105,27 @@ impl Detail {
         jobs: &[String],
     ) -> Result<BTreeMap<String, Detail>, SlurmError> {
         let known = || jobs.iter().filter_map(|id| cluster.jobs.get(id));
-        // The tasks of an array that wait share one record.
-        let mut wanted: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
-        for job in known() {
-            wanted.entry(job.number).or_default().push(job);
-        }
-        if wanted.is_empty() {
+        let numbers: BTreeSet<u64> = known().map(|job| job.number).collect();
+        if numbers.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let numbers: Vec<u64> = if wanted.len() > FEW { vec![] } else { wanted.keys().copied().collect() };
+        let numbers: Vec<u64> = if numbers.len() > FEW { vec![] } else { numbers.into_iter().collect() };
         let answer = slurm.descriptions(&numbers)?;
-        let mut lines = by_number(&answer.text);
+        Detail::of_answer(slurm, known(), &answer.text)
+    }
+
+    /// Returns the details of jobs from an answer of `scontrol`, by name. A job whose line is not certain is asked for again.
+    pub(crate) fn of_answer<'a>(
+        slurm: &Slurm,
+        jobs: impl Iterator<Item = &'a Job>,
+        text: &str,
+    ) -> Result<BTreeMap<String, Detail>, SlurmError> {
+        // The tasks of an array that wait share one record.
+        let mut wanted: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
+        for job in jobs {
+            wanted.entry(job.number).or_default().push(job);
+        }
+        let mut lines = by_number(text);
         let mut details = BTreeMap::new();
         for (number, jobs) in wanted {
             let broken = jobs.iter().any(|job| job.name.contains('\n'));
@@ -254,7 +264,7 @@ fn without_processors(list: &str) -> Option<String> {
 }
 
 /// Returns the number of a job and its description, if a line is one. The line may begin with the prompt.
-fn described(line: &str) -> Option<(u64, &str)> {
+pub(crate) fn described(line: &str) -> Option<(u64, &str)> {
     let line = line.strip_prefix("scontrol: ").unwrap_or(line);
     let number = line.strip_prefix("JobId=")?.split(' ').next()?;
     Some((number.parse().ok()?, line))
