@@ -4,6 +4,8 @@
 //! are darkened on white and lightened on black for contrast. The rules contain plain colours
 //! instead of variables, because programs that import SVG rarely support those.
 
+use std::collections::BTreeSet;
+
 use super::data::Body;
 
 /// The colours of one theme.
@@ -116,7 +118,35 @@ pub(super) fn diverging(n: usize) -> &'static str {
     CLASSES[n.min(SHADES - 1)]
 }
 
-/// Returns the style of a stand-alone file.
+/// Returns the style of one stand-alone file: the rules for the classes that its `markup` has.
+pub(super) fn drawn(markup: &str) -> String {
+    let lists = markup.split("class=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let classes: BTreeSet<&str> = lists.flat_map(str::split_whitespace).collect();
+    let used = |rules: String| used(&rules, &classes);
+    let theme = |theme| used(rules(theme, "") + &schedule_rules(theme, ""));
+    format!(
+        "{}@media (prefers-color-scheme:dark){{{}}}{}",
+        theme(&LIGHT),
+        theme(&DARK),
+        used(SHAPES.to_owned())
+    )
+}
+
+/// Returns the rules for those classes. Complexity: the length of `rules`.
+fn used(rules: &str, classes: &BTreeSet<&str>) -> String {
+    let applies = |selector: &&str| {
+        let name = |rest: &str| rest.find([' ', ':']).unwrap_or(rest.len());
+        selector.split('.').skip(1).all(|rest| classes.contains(&rest[..name(rest)]))
+    };
+    let rule = |rule: &str| {
+        let (selectors, body) = rule.split_once('{')?;
+        let selectors: Vec<&str> = selectors.split(',').filter(applies).collect();
+        (!selectors.is_empty()).then(|| format!("{}{{{body}", selectors.join(",")))
+    };
+    rules.split_inclusive('}').filter_map(rule).collect()
+}
+
+/// Returns the style of any stand-alone file.
 pub(crate) fn file() -> String {
     format!("{}@media (prefers-color-scheme:dark){{{}}}{SHAPES}", rules(&LIGHT, ""), rules(&DARK, ""))
 }
@@ -182,4 +212,24 @@ fn rules(theme: &Theme, scope: &str) -> String {
 
 fn cell(scope: &str, class: &str, n: usize, fill: &str, text: &str) -> String {
     format!("{scope}.chart .{class}{n} rect{{fill:{fill}}}{scope}.chart .{class}{n} text{{fill:{text}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_rules_for_its_own_classes() {
+        let css = drawn(r#"<svg class="chart"><g class="bars s0"><rect></rect></g></svg>"#);
+        let stroke = |theme: &Theme| format!(".chart .s0{{stroke:{0};fill:{0}}}", theme.series[0]);
+        let light = format!(".chart text{{fill:{}}}{}", LIGHT.ink, stroke(&LIGHT));
+        let dark = format!(".chart text{{fill:{}}}{}", DARK.ink, stroke(&DARK));
+        assert!(
+            css.starts_with(&format!(
+                "{light}@media (prefers-color-scheme:dark){{{dark}}}.chart text{{font:"
+            )),
+            "{css}"
+        );
+        assert!(css.ends_with(".chart .bars rect{stroke:none}"), "{css}");
+    }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::colours;
-use super::data::{Body, Chart, GanttKeys};
+use super::data::{Body, Chart};
 use super::frame::WIDTH;
 use super::gantt::{GanttData, GanttView};
 use super::ink::{LETTERS, Px, allowed};
@@ -34,22 +34,15 @@ pub fn svg(chart: &Chart) -> String {
     let drawing = body(chart);
     let words: Vec<&str> =
         [&chart.caption, &drawing.description].into_iter().flatten().map(String::as_str).collect();
-    let name = html! {
-        title { (chart.title) }
-        @if !words.is_empty() { desc { (words.join(" ")) } }
-        style { (PreEscaped(style(chart))) }
-    };
-    allowed(element(&drawing, &name, None).into_string())
-}
-
-/// Returns the style of a file of this chart.
-fn style(chart: &Chart) -> String {
-    match &chart.body {
-        Body::Gantt { keys, .. } if *keys != GanttKeys::Frequent => {
-            colours::file() + &colours::schedule_file()
+    let name = |style: &str| {
+        html! {
+            title { (chart.title) }
+            @if !words.is_empty() { desc { (words.join(" ")) } }
+            style { (PreEscaped(style)) }
         }
-        _ => colours::file(),
-    }
+    };
+    let unstyled = element(&drawing, &name(""), None).into_string();
+    allowed(element(&drawing, &name(&colours::drawn(&unstyled)), None).into_string())
 }
 
 /// A chart embedded in a page.
