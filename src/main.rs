@@ -27,6 +27,8 @@ mod warnings;
 
 mod page;
 
+mod picture;
+
 #[cfg(all(test, feature = "full"))]
 mod reference;
 

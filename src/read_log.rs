@@ -25,23 +25,35 @@ pub(crate) fn read_log(
     lenient: bool,
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
+    read_to_write(path, args, lenient, procs, true)
+}
+
+/// Returns the log as [`read_log`] does, for a command that writes its jobs: without the ids of users and groups, and the numbers of
+/// jobs, unless `keep_ids`.
+pub(crate) fn read_to_write(
+    path: &Path,
+    args: &ReadArgs,
+    lenient: bool,
+    procs: Option<Procs>,
+    keep_ids: bool,
+) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
     let is_table = args.conversion.columns().is_some();
     // Every line of an unknown format is malformed, and counted.
     if lenient && !is_table && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
         return Ok(trace);
     }
-    Ok(as_swf(trace, ImportOptions { procs, lenient, ..args.conversion.options() })?)
+    Ok(as_swf(trace, ImportOptions { procs, lenient, keep_ids, ..args.conversion.options() })?)
 }
 
 /// Returns the log as [`read_log`] does, for a command that counts malformed lines.
 pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
-    Ok(as_swf(trace, ImportOptions { procs, lenient: true, ..args.conversion.options() })?)
+    Ok(as_swf(trace, ImportOptions { procs, lenient: true, keep_ids: true, ..args.conversion.options() })?)
 }
 
 fn as_swf(trace: Trace, options: ImportOptions) -> Result<Trace, ImportError> {
-    let (trace, report) = converted(trace, &ImportOptions { keep_ids: true, ..options })?;
+    let (trace, report) = converted(trace, &options)?;
     if let Some(report) = report {
         show_conversion(&report);
     }

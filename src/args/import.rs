@@ -44,6 +44,9 @@ pub(crate) struct ConvertAnyArgs {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+    /// Keeps the ids and names of jobs, users and groups of accounting and of tables [default: anonymous numbers]
+    #[arg(long)]
+    pub(crate) keep_ids: bool,
     /// Skips and counts malformed lines instead of stopping at the first
     #[arg(long)]
     pub(crate) lenient: bool,

@@ -100,8 +100,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<By>,
 
-    /// Writes the verdict as one picture for a slide: the question, up to three policies, who gains and who pays
-    #[arg(long, value_name = "FILE.svg", value_parser = slide_name)]
+    /// Writes the verdict as one picture for a slide: the question, up to three policies, who gains and who pays. A .png
+    /// needs rsvg-convert, inkscape or chromium
+    #[arg(long, value_name = "FILE.svg|FILE.png", value_parser = slide_name)]
     pub(crate) slide: Option<PathBuf>,
 
     /// Shows on the page which jobs start earlier or later under B than under A [default: easy and the best]

@@ -1,5 +1,6 @@
 //! Parsers of values that several commands take.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -7,6 +8,8 @@ use clap::value_parser;
 use miserly_core::{Procs, Span};
 use miserly_policies::shared::Profile;
 use miserly_units::{UnitError, parse_seconds};
+
+use crate::picture;
 
 /// Parses a duration in whole seconds.
 pub(super) fn seconds(text: &str) -> Result<i64, UnitError> {
@@ -44,14 +47,11 @@ pub(super) fn page_name(text: &str) -> Result<PathBuf, &'static str> {
 /// Parses the name of a picture.
 pub(super) fn slide_name(text: &str) -> Result<PathBuf, &'static str> {
     let path = PathBuf::from(text);
-    let svg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
-    if svg {
-        Ok(path)
-    } else {
-        Err("the file name must end in .svg; for a .png, write FILE.svg, and run one of\n  \
-            rsvg-convert -o FILE.png FILE.svg\n  \
-            inkscape --export-filename=FILE.png FILE.svg\n  \
-            chromium --headless --window-size=1280,720 --screenshot=FILE.png FILE.svg")
+    match path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase).as_deref() {
+        Some("svg") => Ok(path),
+        Some("png") if picture::has_program() => Ok(path),
+        Some("png") => Err(picture::NO_PROGRAM),
+        _ => Err("the file name must end in .svg or .png"),
     }
 }
 

@@ -159,10 +159,13 @@ pub(crate) struct SliceArgs {
     /// The field with the width of a job, if the log has both
     #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
     pub(crate) procs_field: ProcsField,
+    /// Keeps the ids and names of jobs, users and groups of accounting and of tables [default: anonymous numbers]
+    #[arg(long)]
+    pub(crate) keep_ids: bool,
     /// Skips malformed lines instead of stopping at the first
     #[arg(long)]
     pub(crate) lenient: bool,
-    /// The output file for one window, as a log
+    /// The output file for one window, as a log; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Prints JSON; times are in seconds of the log

@@ -23,6 +23,7 @@ use crate::args::{CompareArgs, RunArgs};
 use crate::commands::simulate::{MadeRun, RunKind};
 use crate::output::{print, print_json};
 use crate::page::{Shown, forget};
+use crate::picture;
 use crate::progress::Progress;
 use crate::run_options::{prepare, prepare_another, prepare_generated};
 use crate::warnings::warn;
@@ -128,7 +129,13 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
 fn write_slide(path: &Path, compared: Compared<'_>) -> anyhow::Result<()> {
     let picture =
         slide(&compared).context("--slide: there are no two policies with different waits to compare")?;
-    let written = AtomicFile::write(path, |output| output.write_all(picture.as_bytes()));
+    let svg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
+    let bytes = if svg {
+        picture.into_bytes()
+    } else {
+        picture::png(&picture).with_context(|| format!("--slide {}", path.display()))?
+    };
+    let written = AtomicFile::write(path, |output| output.write_all(&bytes));
     written.with_context(|| format!("--slide {}", path.display()))
 }
 

@@ -12,7 +12,7 @@ use miserly_workload::{FieldFilter, LogDates, Survey, Trace, TraceError};
 use crate::args::{ConvertAnyArgs, ConvertArgs, JobForm};
 use crate::commands::import;
 use crate::output::{print, refuse_the_input_itself, to_file};
-use crate::read_log::read_log;
+use crate::read_log::read_to_write;
 
 pub(super) fn run(args: &ConvertArgs) -> anyhow::Result<()> {
     match (&args.form, &args.any.trace) {
@@ -27,7 +27,7 @@ fn convert(path: &Path, args: &ConvertAnyArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
         refuse_the_input_itself(path, "--output", output)?;
     }
-    let trace = read_log(path, &args.read, args.lenient, args.procs)?;
+    let trace = read_to_write(path, &args.read, args.lenient, args.procs, args.keep_ids)?;
     let survey = trace.survey()?;
     let mut dropped = args.filter.dropped();
     for filter in &mut dropped {

@@ -1,5 +1,6 @@
 //! `miserly workload slice`: the windows of a log, and one of them as a log.
 
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -9,14 +10,14 @@ use miserly_workload::slice::{Slice, SliceOptions, Window, windows, with_load, w
 use miserly_workload::{LogDates, Survey, Trace, TraceError};
 
 use crate::args::SliceArgs;
-use crate::output::{print, print_json, refuse_the_input_itself};
-use crate::read_log::read_log;
+use crate::output::{as_json, print, refuse_the_input_itself, to_file};
+use crate::read_log::read_to_write;
 
 pub(super) fn run(args: &SliceArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
         refuse_the_input_itself(&args.trace, "--output", output)?;
     }
-    let trace = read_log(&args.trace, &args.read, args.lenient, args.procs)?;
+    let trace = read_to_write(&args.trace, &args.read, args.lenient, args.procs, args.keep_ids)?;
     let survey = trace.survey()?;
     let procs = args.procs.or_else(|| survey.header.procs());
     let Some(procs) = procs else {
@@ -41,17 +42,23 @@ pub(super) fn run(args: &SliceArgs) -> anyhow::Result<()> {
         None => None,
         Some(path) => Some(write(&trace, &survey, &options, args.chosen(&found)?, path)?),
     };
-    if args.json {
-        let written = written.as_ref().map(|(window, slice)| (window, slice));
-        return print_json(&slice_json(trace.name(), &options, &found, written));
-    }
     let dates = LogDates::of(&survey);
-    match (written, &args.output) {
-        (Some((window, slice)), Some(path)) => {
-            print(&(slice_text(&[window], dates.as_ref()) + &report(path, &options, &slice)))
+    let text = match (&written, &args.output) {
+        (_, _) if args.json => {
+            let written = written.as_ref().map(|(window, slice)| (window, slice));
+            as_json(&slice_json(trace.name(), &options, &found, written))?
         }
-        _ => print(&slice_text(&found, dates.as_ref())),
+        (Some((window, slice)), Some(path)) => {
+            slice_text(&[*window], dates.as_ref()) + &report(path, &options, slice)
+        }
+        _ => slice_text(&found, dates.as_ref()),
+    };
+    let log_is_printed = args.output.is_some() && to_file(args.output.as_deref()).is_none();
+    if log_is_printed {
+        note!("{}", text.trim_end());
+        return Ok(());
     }
+    print(&text)
 }
 
 impl SliceArgs {
@@ -72,6 +79,12 @@ fn write(
     window: Window,
     path: &Path,
 ) -> anyhow::Result<(Window, Slice)> {
+    let Some(path) = to_file(Some(path)) else {
+        let mut output = BufWriter::new(io::stdout().lock());
+        let slice = write_window(trace, survey, options, &window, &mut output)?;
+        output.flush().context("cannot write to standard output")?;
+        return Ok((window, slice));
+    };
     let failed = || format!("cannot write {}", path.display());
     let (file, mut output) = AtomicFile::create(path).with_context(failed)?;
     let slice = write_window(trace, survey, options, &window, &mut output)?;

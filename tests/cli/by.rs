@@ -1,5 +1,8 @@
 //! The breakdowns of a run: `--by`, and `by` of an experiment.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
 use crate::document::Schema;
@@ -209,11 +212,45 @@ fn a_slide_has_the_verdict_in_one_picture() {
     let change = change.and_then(|rest| rest.split(" fcfs").next()).expect("a verdict");
     assert!(picture.contains(&change.replace('\n', " ")), "{change}: {picture}");
     for (slide, problem) in
-        [("slide.png", "rsvg-convert -o FILE.png FILE.svg"), ("slide.svg -p fcfs", "no two policies")]
+        [("slide.gif", "must end in .svg or .png"), ("slide.svg -p fcfs", "no two policies")]
     {
         let run = lab.run(&format!("compare log.swf --slide {slide}"));
         assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
     }
+}
+
+/// The programs are made ones: the first fails, and the second one's picture has what both got.
+#[test]
+fn a_slide_is_a_png_by_the_first_program_that_can() {
+    let lab = Lab::with_log(&small_log());
+    let slide = |programs: &[(&str, &str)]| {
+        let folder = lab.path("programs");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        for (name, text) in programs {
+            let file = folder.join(name);
+            fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let _ = fs::remove_file(lab.path("slide.png"));
+        let mut command = lab.command("compare log.swf -p fcfs -p easy --slide slide.png");
+        Run::from_output(&command.env("PATH", &folder).output().unwrap())
+    };
+    let without = slide(&[]);
+    assert!(without.code == Some(2) && without.stderr.contains("rsvg-convert"), "{}", without.stderr);
+    let fails = ("rsvg-convert", "echo no fonts >&2; exit 3");
+    let failed = slide(&[fails]);
+    let problem = "--slide slide.png: rsvg-convert: exit status: 3, no fonts";
+    assert!(failed.code == Some(2) && failed.stderr.contains(problem), "{}", failed.stderr);
+    assert!(!lab.path("slide.png").exists());
+    let draws = (
+        "inkscape",
+        "while read -r line; do echo \"$line\"; done <picture.svg >picture.png; echo $@ >>picture.png",
+    );
+    let drawn = slide(&[fails, draws]);
+    assert_eq!(drawn.code, Some(0), "{}", drawn.stderr);
+    let picture = lab.read("slide.png");
+    assert!(picture.starts_with("<svg ") && picture.contains("--export-dpi=192"), "{picture}");
 }
 
 /// 4 096 jobs: each fourth is long and of queue 1, so it waits longer under `easy(order=shortest)`. The header names the queues 1

@@ -1,5 +1,6 @@
 //! Other formats: from what somebody has to a run.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::{Lab, gzipped, of_project, parsed, without_timing};
@@ -47,6 +48,38 @@ fn gzipped_or_from_a_pipe_is_the_same() {
         |name| lab.read(name).lines().filter(|line| !line.starts_with(';')).map(str::to_owned).collect();
     let plain: Vec<String> = jobs("plain.swf");
     assert_eq!((&plain, &plain), (&jobs("packed.swf"), &jobs("piped.swf")));
+}
+
+/// A log that is written identifies nobody, whether or not the form of its source is named. A log that is only read has the ids.
+#[test]
+fn written_logs_have_ids_only_if_asked() {
+    let lab = lab();
+    let users = |name: &str| {
+        let text = lab.read(name);
+        let jobs = text.lines().filter(|line| !line.starts_with(';'));
+        jobs.filter_map(|line| line.split_whitespace().nth(11)?.parse().ok()).collect()
+    };
+    let header = lab.read("november.sacct").lines().next().map(str::to_owned).expect("a header");
+    let row = |job: i64| {
+        let (at, user) = (1_700_000_000 + job * 21_600, 501 + job % 3);
+        let usage = "00:00:00|00:00:00|32|32|1|00:05:00|32G|60";
+        format!("{job}|{at}|{at}|{at}|{}|300|{usage}|COMPLETED|{user}|{user}|cpu|1\n", at + 300)
+    };
+    lab.write("days.sacct", header + "\n" + &(1..=12).map(row).collect::<String>());
+    for command in
+        ["convert slurm days.sacct", "convert days.sacct", "slice days.sacct --days 1 --window 2 --procs 64"]
+    {
+        for (option, least) in [("", 1), ("--keep-ids", 501)] {
+            let run = lab.run(&format!("workload {command} {option} -o written.swf"));
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            let users: BTreeSet<i64> = users("written.swf");
+            assert_eq!(
+                users.into_iter().collect::<Vec<_>>(),
+                [0, 1, 2].map(|user| user + least),
+                "{command} {option}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -278,8 +311,11 @@ fn the_output_named_by_a_dash_is_no_file() {
     let generated = lab.stdout("workload generate --jobs 5");
     assert_eq!(lab.stdout("workload generate --jobs 5 -o -"), generated);
     lab.stdout("workload generate --jobs 2000 -o long.swf");
-    let run = lab.run("workload slice long.swf --days 1 --window 1 --cold -o -");
-    let problem = "- is standard output, which is not possible here";
-    assert!(run.code == Some(2) && run.stderr.contains(problem), "{}", run.stderr);
+    // What is said of the window then goes to standard error.
+    let slice = "workload slice long.swf --days 1 --window 1 --cold";
+    let said = lab.stdout(&format!("{slice} -o window.swf"));
+    let run = lab.run(&format!("{slice} -o -"));
+    assert_eq!((run.code, run.stdout), (Some(0), lab.read("window.swf")));
+    assert_eq!(run.stderr, said.replace("window.swf:", "-:"));
     assert!(!lab.files().contains(&"-".to_owned()));
 }
