@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use miserly_api::submit::length_of_time;
 use miserly_import::{ImportOptions, SubmitAt};
 use miserly_policies::PolicySpec;
+use miserly_slurm::Setting;
 
 use super::cluster::ClusterArgs;
 use super::import::{SUBMIT_AT, WrittenArgs};
@@ -112,13 +113,37 @@ pub(crate) struct SlurmShadowArgs {
     #[command(flatten)]
     pub(crate) period: PeriodArgs,
 
-    /// The policy of the shadow
-    #[arg(short, long, value_name = "POLICY")]
-    pub(crate) policy: PolicySpec,
+    /// The policy of the shadow [default: that of the cluster, with --set]
+    #[arg(short, long, value_name = "POLICY", conflicts_with = "set", required_unless_present_any = ["set", "add_nodes"])]
+    pub(crate) policy: Option<PolicySpec>,
+
+    /// Changes a setting of slurm.conf in the shadow, such as bf_window=2880, PriorityWeightAge=1000 or debug:PriorityTier=2;
+    /// repeatable
+    #[arg(long, value_name = "[PARTITION:]KEY=VALUE")]
+    pub(crate) set: Vec<Setting>,
+
+    /// Adds nodes in the shadow, like the commonest ones, or like the named one
+    #[arg(long, value_name = "N[:NODE]", value_parser = added_nodes)]
+    pub(crate) add_nodes: Option<AddedNodes>,
 
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Nodes that a cluster does not have.
+#[derive(Clone, Debug)]
+pub(crate) struct AddedNodes {
+    pub(crate) count: u64,
+    /// The node that they are like.
+    pub(crate) like: Option<String>,
+}
+
+fn added_nodes(text: &str) -> Result<AddedNodes, &'static str> {
+    let (count, like) = text.split_once(':').map_or((text, None), |(count, like)| (count, Some(like)));
+    let count = count.parse().ok().filter(|count| (1..=100_000).contains(count));
+    let count = count.ok_or("write N or N:NODE, N from 1 to 100000")?;
+    Ok(AddedNodes { count, like: like.map(str::to_owned) })
 }
 
 #[derive(Debug, Args)]

@@ -372,7 +372,22 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     assert!(said["recorded_mean_wait"].as_f64().unwrap() > 0.0, "{said}");
     let shadow = cluster.json(&["shadow", "--policy", "fcfs", "--since", &since, "--json"]);
     assert_eq!(shadow["all"]["jobs"], 12, "{shadow}");
-    assert_eq!(shadow["real_policy"], format!("Slurm {}", version(&cluster)), "{shadow}");
+    assert_eq!(shadow["real_policy"], format!("the twin of Slurm {}", version(&cluster)), "{shadow}");
+    assert_eq!((&shadow["without_nodes"], &shadow["policy"]), (&false.into(), &"fcfs".into()), "{shadow}");
+    // The base line is what `twin` prints, and the same cluster with more nodes or another cycle is one option away.
+    assert_eq!(shadow["twin_audit"]["twin_mean_wait"], said["twin_mean_wait"], "{shadow}");
+    let changed =
+        |options: &[&str]| cluster.json(&[&["shadow", "--since", &since, "--json"], options].concat());
+    let more = changed(&["--add-nodes", "4"]);
+    let wait = |shadow: &Value, name: &str| shadow["all"][name].as_f64().unwrap();
+    assert_eq!(wait(&more, "mean_wait"), wait(&shadow, "mean_wait"), "{more}");
+    assert!(wait(&more, "shadow_mean_wait") < wait(&more, "mean_wait"), "{more}");
+    let slower = changed(&["--set", "bf_interval=60", "--set", "long:PriorityTier=20"]);
+    assert_eq!(slower["policy"], "bf_interval=60, long:PriorityTier=20", "{slower}");
+    assert_ne!(slower["all"]["shadow_mean_wait"], slower["all"]["mean_wait"], "{slower}");
+    let same = cluster.miserly(&["shadow", "--since", &since, "--set", "PriorityWeightAge=1000"]);
+    let problem = String::from_utf8_lossy(&same.stderr).into_owned();
+    assert!(same.status.code() == Some(2) && problem.contains("changes nothing in the twin"), "{problem}");
     let none = cluster.miserly(&["twin", "--since", "2036-01-01"]);
     assert_eq!(none.status.code(), Some(2), "{none:?}");
     assert_eq!(String::from_utf8_lossy(&none.stderr).lines().count(), 1, "{none:?}");

@@ -10,6 +10,8 @@ mod job;
 
 mod node;
 
+mod setting;
+
 mod values;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,8 @@ pub use detail::{Allocated, Detail};
 pub(crate) use detail::{allocated, described};
 pub use job::{Job, JobState};
 pub use node::{Node, Partition, Reservation};
+pub(crate) use setting::CYCLES;
+pub use setting::Setting;
 pub use values::{Amount, Limit};
 
 use job::{COLUMNS, SEPARATOR};

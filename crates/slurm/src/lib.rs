@@ -58,7 +58,7 @@ pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts}
 pub use check::{Check, CommandCheck, Difference};
 pub use cluster::{
     Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,
-    Reservation, changes,
+    Reservation, Setting, changes,
 };
 pub use command::Slurm;
 pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};

@@ -16,15 +16,12 @@ pub use order::{Machinery, QueueWeights};
 
 use order::{TIER, by_queue};
 
+use crate::cluster::CYCLES;
 use crate::{Associations, BackfillCycles, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
 
 /// Weights of a priority that the twin has no value for, with their quantities.
 const NOT_MODELLED: [(&str, &str); 2] =
     [("PriorityWeightAssoc", "the association"), ("PriorityWeightTRES", "trackable resources")];
-
-/// The settings of the backfilling cycles that the twin has too, with the unit of their numbers.
-const TAKEN_OVER: [(&str, &str); 4] =
-    [("bf_interval", "s"), ("bf_resolution", "s"), ("bf_window", "min"), ("bf_max_job_test", "")];
 
 /// The policy that schedules as a cluster does, as far as its configuration can be expressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -106,7 +103,7 @@ impl Configuration {
         let scheduling = self.scheduling();
         if self.has_backfilling() {
             for (key, value) in &scheduling {
-                let unit = TAKEN_OVER.iter().find(|(known, _)| known == key).map(|(_, unit)| *unit);
+                let unit = CYCLES.iter().find(|(known, _)| known == key).map(|(_, unit)| *unit);
                 let parameter = unit.zip(*value).map(|(unit, value)| format!("{key}={value}{unit}"));
                 match parameter
                     .filter(|parameter| format!("slurm({parameter})").parse::<PolicySpec>().is_ok())

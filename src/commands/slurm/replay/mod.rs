@@ -1,13 +1,14 @@
 //! `miserly slurm twin` and `miserly slurm shadow`: the accounting of a cluster under a policy.
 
 mod shadow;
+mod site;
 mod twin;
 
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{Machine, Span, Time};
+use miserly_core::{Span, Time};
 use miserly_import::{ImportOptions, ImportedLog, SubmitAt};
-use miserly_slurm::{Cluster, Slurm, log};
+use miserly_slurm::{Slurm, log};
 use miserly_workload::swf::{Field, Record};
 
 pub(super) use self::shadow::shadow;
@@ -99,9 +100,9 @@ fn times(record: &Record) -> Option<(Time, Time)> {
     Some((submit, submit + Span::from_secs(known(Field::Wait)?)?))
 }
 
-/// Returns the processors of a cluster, without its nodes.
-fn plain(cluster: &Cluster) -> Machine {
-    Machine::plain(cluster.nodes.values().map(|node| node.cpus).sum::<u64>())
+/// Returns a part of a number as a percentage.
+fn share(part: u64, of: u64) -> String {
+    if of == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / of as f64) }
 }
 
 /// Returns a line on the jobs that were not simulated, if there are any.
