@@ -370,6 +370,14 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     // Each job ends within seconds, and the cluster is full for most of the time.
     assert!(said["difference_95"].as_i64().unwrap() <= 30, "{said}");
     assert!(said["recorded_mean_wait"].as_f64().unwrap() > 0.0, "{said}");
+    // With the same policy and the usage of the accounting, the same period has the same result whenever it is asked.
+    let given = |until: &str| {
+        cluster.json(&["twin", "--since", &since, "--until", until, "--policy", policy, "--json"])
+    };
+    let until = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+    let first = given(&until);
+    sleep(Duration::from_secs(3));
+    assert_eq!(given(&until), first);
     let shadow = cluster.json(&["shadow", "--policy", "fcfs", "--since", &since, "--json"]);
     assert_eq!(shadow["all"]["jobs"], 12, "{shadow}");
     assert_eq!(shadow["real_policy"], format!("the twin of Slurm {}", version(&cluster)), "{shadow}");

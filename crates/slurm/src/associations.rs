@@ -20,6 +20,11 @@ pub struct Association {
     pub partition: Option<String>,
 }
 
+/// Returns the time over which usage is added up: seven half-lives, after which less than a 128th of it is left.
+pub fn decay_time(half_life: Span) -> SignedDuration {
+    SignedDuration::from_secs(half_life.secs().saturating_mul(7))
+}
+
 /// The associations of a cluster, with numbers from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Associations {
@@ -97,37 +102,43 @@ impl Associations {
         &self.shares
     }
 
-    /// Returns the usage of each association at an instant, in decayed processor-seconds: that of `now` without that of the jobs
-    /// since then. `half_life` is that of the cluster. `counted` is the last instant before the end of a job until which Slurm counts
-    /// its usage.
+    /// Returns the usage of each association at an instant, in decayed processor-seconds.
     ///
-    /// If `now` is many half-lives later, it is the usage at a later instant, which is returned too.
+    /// With a half-life it is the sum over the jobs, which must have run before the instant, at least for [`decay_time`]: so it is the
+    /// same whenever it is asked. Jobs of deleted associations are not in it, and neither is what an administrator has forgotten.
+    /// Without a half-life it is the usage of `now` without that of the jobs, which must have run since the instant. `counted` is the
+    /// last instant before the end of a job until which Slurm counts its usage.
     pub fn usage_at(
         &self,
         [at, now]: [Timestamp; 2],
-        half_life: Span,
+        half_life: Option<Span>,
         jobs: &[AccountedJob],
         counted: impl Fn(Timestamp) -> Timestamp,
-    ) -> (Timestamp, BTreeMap<u32, f64>) {
+    ) -> BTreeMap<u32, f64> {
+        let numbered = jobs.iter().filter_map(|job| Some((self.number_of(job)?, job.start?, job)));
+        let seconds = |from: Timestamp, to: Timestamp| to.duration_since(from).as_secs_f64();
+        let Some(half_life) = half_life else {
+            let mut usage: BTreeMap<u32, f64> =
+                self.usage.iter().map(|(number, seconds)| (*number, *seconds as f64)).collect();
+            for (number, start, job) in numbered {
+                // Slurm has counted running jobs at its last computation.
+                let run = seconds(start.max(at), counted(job.end.unwrap_or(now)));
+                if let Some(left) = usage.get_mut(&number).filter(|_| run > 0.0) {
+                    *left = (*left - job.cpus as f64 * run).max(0.0);
+                }
+            }
+            return usage;
+        };
         let decay = Decay::new(half_life);
-        let earliest = now.checked_sub(SignedDuration::from_secs(decay.longest()));
-        let at = earliest.map_or(at, |earliest| at.max(earliest));
-        let age = |instant| now.duration_since(instant).as_secs_f64().max(0.0);
-        let mut usage: BTreeMap<u32, f64> =
-            self.usage.iter().map(|(number, seconds)| (*number, *seconds as f64)).collect();
-        for job in jobs {
-            let left = self.number_of(job).and_then(|number| usage.get_mut(&number));
-            let Some((left, start)) = left.zip(job.start) else { continue };
-            // Slurm has counted running jobs at its last computation.
-            let (from, to) = (age(start.max(at)), age(job.end.map_or_else(|| counted(now), &counted)));
-            if from > to {
-                *left -= job.cpus as f64 * decay.of_run(from, to);
+        let mut usage: BTreeMap<u32, f64> = self.usage.keys().map(|number| (*number, 0.0)).collect();
+        for (number, start, job) in numbered {
+            let end = job.end.filter(|end| *end < at).map_or(at, &counted);
+            if start < end {
+                let run = decay.of_run(seconds(start, at), seconds(end, at));
+                *usage.entry(number).or_default() += job.cpus as f64 * run;
             }
         }
-        for seconds in usage.values_mut() {
-            *seconds = (*seconds / decay.over(age(at))).max(0.0);
-        }
-        (at, usage)
+        usage
     }
 
     /// Returns the number of the association of a job of the accounting.
@@ -228,22 +239,38 @@ root||||5521|
         // Of 60 processor-seconds, a run has 40 and one that still runs has 10.
         let jobs =
             [job("chem", 1_010, Some(1_030)), job("chem", 1_095, None), job("lab1", 1_000, Some(1_090))];
-        let (_, usage) = all.usage_at([1_000, 1_100].map(at), Span::MAX, &jobs, |at| at);
+        let usage = all.usage_at([1_000, 1_100].map(at), None, &jobs, |at| at);
         assert_eq!([1, 3, 5].map(|number| format!("{:.0}", usage[&number])), ["7", "10", "0"]);
         // Counted at each full minute, the first run has 10 and the second one nothing yet.
-        let (_, counted) = all.usage_at([1_000, 1_100].map(at), Span::MAX, &jobs, |end| {
-            at(end.as_second() - end.as_second() % 60)
-        });
+        let counted = all
+            .usage_at([1_000, 1_100].map(at), None, &jobs, |end| at(end.as_second() - end.as_second() % 60));
         assert_eq!(format!("{:.0}", counted[&3]), "40");
-        // With a half-life of 50 s, a quarter of it would be left.
-        let half_life = Span::from_ticks(50_000_000);
-        let (_, usage) = all.usage_at([1_000, 1_100].map(at), half_life, &jobs[..0], |at| at);
-        assert_eq!([1, 3].map(|number| format!("{:.0}", usage[&number])), ["28", "240"]);
-        let (earliest, usage) = all.usage_at([1_000, 1_400].map(at), half_life, &[], |at| at);
-        assert_eq!(
-            (earliest, format!("{:.0}", usage[&1])),
-            (at(1_100), "448".to_owned()),
-            "six half-lives ago"
-        );
+    }
+
+    #[test]
+    fn decayed_usage_is_the_sum_of_the_runs_before() {
+        let all = Associations::parse(TREE).unwrap();
+        let half_life = Span::from_secs(50);
+        let usage = |now: i64, jobs: &[AccountedJob]| {
+            let usage = all.usage_at([1_000, now].map(at), half_life, jobs, |end| at(end.as_second() - 10));
+            [1, 3, 5].map(|number| format!("{:.1}", usage[&number]))
+        };
+        let ended = job("chem", 900, Some(960));
+        let runs = job("lab1", 980, None);
+        let jobs = [ended.clone(), runs, job("chem", 1_010, Some(1_030))];
+        // Two processors for 50 s that ended 50 s ago, and two for the last 20 s.
+        let decayed = |from: f64, to: f64| {
+            format!(
+                "{:.1}",
+                2.0 * 50.0 / std::f64::consts::LN_2 * ((-to / 50.0).exp2() - (-from / 50.0).exp2())
+            )
+        };
+        let expected = ["0.0".to_owned(), decayed(100.0, 50.0), decayed(20.0, 0.0)];
+        assert_eq!(usage(1_100, &jobs), expected);
+        assert_eq!(usage(9_999_999, &jobs), expected, "whenever it is asked");
+        // What is left of a run that ended seven half-lives before is less than a 128th.
+        let old = [job("chem", 0, Some(1_000 - decay_time(half_life.expect("a span")).as_secs()))];
+        let left: f64 = usage(1_100, &old)[1].parse().expect("a number");
+        assert!(left > 0.0 && left < 2.0 * 50.0 / std::f64::consts::LN_2 / 128.0 + 0.1, "{left}");
     }
 }

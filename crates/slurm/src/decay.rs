@@ -27,13 +27,6 @@ impl Decay {
         }
         self.half_life / std::f64::consts::LN_2 * (self.over(to) - self.over(from))
     }
-
-    /// Returns the longest time over which usage can be calculated back, seconds: a 64th is left.
-    pub(crate) fn longest(self) -> i64 {
-        #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
-        let seconds = (6.0 * self.half_life) as i64;
-        seconds
-    }
 }
 
 #[cfg(test)]

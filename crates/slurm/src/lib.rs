@@ -53,7 +53,7 @@ mod version;
 
 pub use accounting::{AccountedJob, accounted_jobs, learn, log};
 pub use array::{ArrayRequest, ArrayState, task_ranges};
-pub use associations::{Association, Associations};
+pub use associations::{Association, Associations, decay_time};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use check::{Check, CommandCheck, Difference};
 pub use cluster::{

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use miserly_core::{Form, HostGroup, JobNumber, Kind, Machine, Request, Resources, Span, Time};
-use miserly_engine::{wall_after, wall_span};
+use miserly_engine::wall_after;
 use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
     AccountedJob, Associations, BackfillCycles, Cluster, Comparison, Detail, Job, JobState, PastUsage,
-    Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinQueues, accounted_jobs, known_hosts, qualities,
+    Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinQueues, accounted_jobs, decay_time, known_hosts,
+    qualities,
 };
 use miserly_workload::swf::{Field, Record};
 
@@ -25,6 +26,8 @@ pub(super) struct Site {
     /// The associations, which are the groups of the jobs, if fair share may matter and the user may read them.
     associations: Option<Associations>,
     runs: Vec<AccountedJob>,
+    /// The runs before the instant 0 of which something is left in the usage.
+    earlier: Vec<AccountedJob>,
     /// The hosts of runs, by the number and the start of the job.
     hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>>,
     /// The forms of the jobs that have not ended, by name.
@@ -46,8 +49,16 @@ impl Site {
         let begin = *begin;
         let cluster = Cluster::read(slurm)?;
         let associations = associations(slurm, &cluster, for_policy);
-        // The usage of now is that of all jobs until now.
-        let until = if associations.is_some() { None } else { period.until };
+        let half_life = half_life(&cluster);
+        let (earlier, until) = match (&associations, half_life) {
+            (None, _) => (vec![], period.until),
+            // The usage of now is that of all jobs until now.
+            (Some(_), None) => (vec![], None),
+            (Some(_), Some(half_life)) => {
+                let since = begin.saturating_sub(decay_time(half_life)).unwrap_or(begin);
+                (accounted_jobs(slurm, since, Some(begin))?, period.until)
+            }
+        };
         let runs = accounted_jobs(slurm, with_warm_up(period), until)?;
         let names = |run: &AccountedJob| run.hosts.iter().map(|name| (name.clone(), None)).collect();
         let mut hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>> =
@@ -59,7 +70,7 @@ impl Site {
         let jobs: Vec<String> = cluster.jobs.keys().cloned().collect();
         let details = Detail::read(slurm, &cluster, &jobs)?;
         let forms = Forms::default();
-        Ok(Site { cluster, queues, qualities, associations, runs, hosts, details, begin, forms })
+        Ok(Site { cluster, queues, qualities, associations, runs, earlier, hosts, details, begin, forms })
     }
 
     /// Returns the policy that schedules as a cluster does, which is this one or one that was changed, with these cycles of this one, if
@@ -105,21 +116,20 @@ impl Site {
         self.associations.as_ref()?.shares().parse().ok()
     }
 
-    /// Returns the usage of associations at the instant 0, or later if it is not known then.
+    /// Returns the usage of associations at the instant 0.
     fn past_usage(&self) -> PastUsage {
         let configuration = &self.cluster.configuration;
         let Some(associations) = &self.associations else { return PastUsage::default() };
-        let half_life = i64::try_from(configuration.half_life).ok().filter(|seconds| *seconds > 0);
-        let half_life = half_life.and_then(Span::from_secs).unwrap_or(Span::MAX);
+        let half_life = half_life(&self.cluster);
         let computations = configuration.priority_computations().filter(|_| !configuration.enforces_limits);
         let counted = |at: Timestamp| {
             let last = computations.zip(Time::from_secs(at.as_second())).map(|(all, at)| all.last(at).secs());
             last.and_then(|last| Timestamp::from_second(last).ok()).unwrap_or(at)
         };
         let now = Timestamp::from_second(configuration.now).unwrap_or(self.begin);
-        let times = [self.begin, now];
-        let (at, groups) = associations.usage_at(times, half_life, &self.runs, counted);
-        PastUsage { at: Time::ZERO + wall_span(self.begin, at), groups }
+        let jobs = if half_life.is_some() { &self.earlier } else { &self.runs };
+        let groups = associations.usage_at([self.begin, now], half_life, jobs, counted);
+        PastUsage { at: Time::ZERO, groups }
     }
 
     /// Returns the instants at which the cluster counts usage and computes priorities.
@@ -262,6 +272,12 @@ impl Forms {
         let fits = machine.could_hold(&Request { form: apart, ..request.clone() });
         if request.procs().get().is_multiple_of(nodes) && fits { apart } else { any }
     }
+}
+
+/// Returns the half-life of usage, if it decays.
+fn half_life(cluster: &Cluster) -> Option<Span> {
+    let seconds = i64::try_from(cluster.configuration.half_life).ok().filter(|seconds| *seconds > 0);
+    seconds.and_then(Span::from_secs)
 }
 
 /// Returns the associations of a cluster, if fair share is a part of its priorities, or another policy may need them.
