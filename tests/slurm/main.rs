@@ -378,6 +378,7 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     let first = given(&until);
     sleep(Duration::from_secs(3));
     assert_eq!(given(&until), first);
+    assert_eq!(first["twin_mean_wait"], said["twin_mean_wait"], "{first}");
     let shadow = cluster.json(&["shadow", "--policy", "fcfs", "--since", &since, "--json"]);
     assert_eq!(shadow["all"]["jobs"], 12, "{shadow}");
     assert_eq!(shadow["real_policy"], format!("the twin of Slurm {}", version(&cluster)), "{shadow}");

@@ -48,13 +48,13 @@ pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Resu
     let base: PolicySpec = twin.policy.parse()?;
     let shadow = Shadow::new(args, &site, &twin, cycles)?;
     let without_nodes = [&base, &shadow.policy].into_iter().any(|policy| !site.runs_on_nodes(policy));
-    let prepared = site.prepare(&accounting, true, !without_nodes);
+    let prepared = site.prepare(&accounting, !without_nodes);
     let base_starts = prepared.comparison(&base).starts_from_idle().map_err(anyhow::Error::msg)?;
     let real_policy = format!("the twin of Slurm {}", site.cluster.configuration.version);
     let queue = site.cluster.configuration.cluster.clone();
     let unfinished = site.cluster.jobs.values().filter(|job| job.state != JobState::Pending).count() as u64;
     site.cluster = shadow.cluster;
-    let changed = site.prepare(&accounting, shadow.is_twin, !without_nodes);
+    let changed = site.prepare(&accounting, !without_nodes);
     let starts = changed.comparison(&shadow.policy).starts_from_idle().map_err(anyhow::Error::msg)?;
 
     let since = accounting.instant(args.period.since);
@@ -104,8 +104,6 @@ fn compared(
 struct Shadow {
     name: String,
     policy: PolicySpec,
-    /// Whether the policy is the twin of the changed cluster.
-    is_twin: bool,
     /// The cluster with its changes.
     cluster: Cluster,
 }
@@ -127,8 +125,8 @@ impl Shadow {
                 .map_err(|error| anyhow!("--add-nodes: {error}"))?;
         }
         let nodes = args.add_nodes.iter().map(|added| format!("{} more", counted(added.count, "node")));
-        let (policy, is_twin) = match &args.policy {
-            Some(policy) => (policy.clone(), false),
+        let policy = match &args.policy {
+            Some(policy) => policy.clone(),
             None => {
                 let changed = site.twin(&cluster, cycles);
                 ensure!(
@@ -136,12 +134,12 @@ impl Shadow {
                     "--set changes nothing in the twin, which is {}: the value is that of the cluster, or nothing depends on it",
                     twin.policy
                 );
-                (changed.policy.parse()?, true)
+                changed.policy.parse()?
             }
         };
         let name = args.policy.iter().map(PolicySpec::to_string);
         let name: Vec<String> = name.chain(args.set.iter().map(ToString::to_string)).chain(nodes).collect();
-        Ok(Shadow { name: name.join(", "), policy, is_twin, cluster })
+        Ok(Shadow { name: name.join(", "), policy, cluster })
     }
 }
 

@@ -89,9 +89,9 @@ impl Site {
         policy.build(&machine, 0).is_ok()
     }
 
-    /// Returns the jobs of the accounting that have ended, and what else a policy is compared on. `is_twin`: the policy is the twin, so
-    /// that it orders as the cluster does. Without `on_nodes`, the machine has the processors of the cluster only.
-    pub(super) fn prepare(&mut self, accounting: &Accounting, is_twin: bool, on_nodes: bool) -> Prepared {
+    /// Returns the jobs of the accounting that have ended, and what else a policy is compared on. Without `on_nodes`, the machine has the
+    /// processors of the cluster only.
+    pub(super) fn prepare(&mut self, accounting: &Accounting, on_nodes: bool) -> Prepared {
         let machine = if on_nodes {
             let (machine, groups) = self.queues.groups(&self.cluster, self.cluster.machine());
             let memory = self.cluster.configuration.counts_memory();
@@ -105,7 +105,7 @@ impl Site {
             jobs: self.ended(&accounting.log, &accounting.ids),
             machine,
             past: self.past_usage(),
-            shares: if is_twin { self.shares() } else { None },
+            shares: self.shares(),
             computations: self.computations(),
             counts_ends: self.cluster.configuration.enforces_limits,
         }
@@ -226,7 +226,7 @@ pub(super) struct Prepared {
     pub(super) jobs: Vec<RecordedJob>,
     machine: Machine,
     past: PastUsage,
-    /// The tree of shares that the policy orders by, if it has one.
+    /// The tree of the shares of the associations, if they are known.
     shares: Option<ShareTree>,
     computations: Option<Computations>,
     counts_ends: bool,

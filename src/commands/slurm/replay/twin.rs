@@ -52,7 +52,7 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let cycle = configuration.cycle();
     let now = configuration.now.saturating_sub(accounting.begin.as_second());
     let until = until.or_else(|| Time::from_secs(now));
-    let prepared = site.prepare(&accounting, args.policy.is_none(), site.runs_on_nodes(&policy));
+    let prepared = site.prepare(&accounting, site.runs_on_nodes(&policy));
     let comparison = prepared.comparison(&policy);
     let (jobs, machine) = (comparison.jobs, comparison.machine);
     let simulated = comparison.starts_from_idle().map_err(anyhow::Error::msg)?;
