@@ -64,8 +64,8 @@ struct Disk {
     full: bool,
     fault: Option<CommitFault>,
     fails_to_open: bool,
-    /// The commit that is on disk or not.
-    unknown: Option<JournalBatch>,
+    /// The contents with the commit that is on disk or not.
+    unknown: Option<JournalContents>,
 }
 
 impl std::fmt::Debug for Disk {
@@ -170,7 +170,8 @@ impl WorldJournal {
         self.memory.change(|present| present.fails = fails);
         let (Some(disk), Some(file)) = (&self.disk, file) else { return Ok(()) };
         let mut disk = disk.borrow_mut();
-        disk.unknown = None;
+        let highest = disk.unknown.take().map(|unknown| unknown.highest);
+        disk.unknown = highest.map(|highest| JournalContents { highest, ..self.contents() });
         let settle = |store: &mut Store, _: &Recovery| Ok(settle(store, contents, machine)?);
         let Recovery { lost, .. } = Store::restore(disk.folder.path(), file, settle).map_err(failed)?;
         if newer > 0 && lost.is_empty() { Err("the restore names no loss".into()) } else { Ok(()) }
@@ -212,13 +213,8 @@ impl Disk {
             Err(StoreError::Io { .. }) if fails => return Ok(false),
             Err(error) => return Err(format!("the state cannot be opened: {error}")),
         };
-        let other = self.unknown.take().map(|batch| {
-            let mut other = MemoryJournal::new(memory.contents());
-            other.commit(batch).map(|()| other.contents())
-        });
-        let candidates = [Some(Ok(memory.contents())), other].into_iter().flatten();
         let mut differs = String::new();
-        for contents in candidates.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())? {
+        for contents in [Some(memory.contents()), self.unknown.take()].into_iter().flatten() {
             match difference(&store, &contents)
                 .map_err(|error| format!("the state cannot be read: {error}"))?
             {
@@ -248,26 +244,34 @@ impl Disk {
         let Some(store) = &mut self.store else { return self.store().map(drop) };
         match with_faults(faults, || Store::commit(store, &batch)) {
             Ok(()) => memory.commit(batch),
+            Err(StoreError::Full) => Err(StoreError::Full.into()),
             Err(error) => {
-                self.unknown = Some(batch).filter(|_| !matches!(error, StoreError::Full));
+                self.unknown = Some(with(memory, batch)?);
                 Err(error.into())
             }
         }
     }
 
     /// Writes a part of a commit, unless there is no room.
-    fn tear(&mut self, batch: &JournalBatch, part: u16) -> Result<(), JournalError> {
+    fn tear(&mut self, memory: &MemoryJournal, batch: JournalBatch, part: u16) -> Result<(), JournalError> {
         if self.full {
             return Ok(());
         }
         let read = || Files::read(self.folder.path()).map_err(failed);
         let before = read()?;
         let Some(store) = &mut self.store else { return self.store().map(drop) };
-        Store::commit(store, batch)?;
+        Store::commit(store, &batch)?;
         before.tear(&read()?, self.folder.path(), part).map_err(failed)?;
-        self.unknown = Some(batch.clone());
+        self.unknown = Some(with(memory, batch)?);
         Ok(())
     }
+}
+
+/// Returns the contents of a journal after one more commit.
+fn with(memory: &MemoryJournal, batch: JournalBatch) -> Result<JournalContents, JournalError> {
+    let mut other = MemoryJournal::new(memory.contents());
+    other.commit(batch)?;
+    Ok(other.contents())
 }
 
 fn failed(error: io::Error) -> JournalError {
@@ -412,7 +416,7 @@ impl Journal for WorldJournal {
         }
         if let Some(part) = self.tears.take() {
             if let Some(disk) = &self.disk {
-                disk.borrow_mut().tear(&batch, part)?;
+                disk.borrow_mut().tear(&self.memory, batch, part)?;
             }
             self.effects.die();
         }
