@@ -56,7 +56,8 @@ struct Seen {
     open: Option<i64>,
     /// Why its promise is at risk.
     risk: Option<PromiseChangeReason>,
-    judged: usize,
+    /// The latest starts of its judged promises, in ticks.
+    judged: Vec<i64>,
     /// Its attempts, and when they were counted.
     attempts: (u32, i64),
     /// The promise that was judged as kept, with the attempt.
@@ -432,7 +433,8 @@ impl World {
     fn check_job(&mut self, view: &JobView, asked: Option<&[i64]>) -> Checked {
         let now = self.now;
         let promised = view.promise.as_ref().map(|promise| self.ticks(promise.promised.start));
-        let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
+        let judged: Vec<i64> = view.judged.iter().map(|judged| self.ticks(judged.promised)).collect();
+        let latest = judged.last().copied();
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
@@ -454,7 +456,7 @@ impl World {
             let same = std::mem::discriminant(before) == std::mem::discriminant(&view.phase);
             return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
         }
-        if view.judged.len() > seen.judged {
+        if judged.len() > seen.judged.len() {
             // A job that runs again may have another promise by now.
             let runs_once =
                 seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !self.preempts;
@@ -462,9 +464,13 @@ impl World {
             seen.kept = latest
                 .filter(|_| runs_once && is_kept && !seen.clock_lost)
                 .map(|latest| (latest, view.attempts));
-            (seen.judged, seen.open) = (view.judged.len(), None);
-        } else if view.judged.len() < seen.judged {
-            return Err("a judgement of its promise is gone".into());
+            (seen.judged, seen.open) = (judged, None);
+        } else if judged.len() < seen.judged.len() {
+            // A start that led to no command is taken back: its promise is open again.
+            if seen.judged.pop() != promised || seen.judged.len() != judged.len() {
+                return Err("a judgement of its promise is gone".into());
+            }
+            seen.kept = None;
         }
         check_kept(seen, view, begun)?;
         check_history(view)?;
