@@ -515,10 +515,11 @@ impl World {
             seen.open = promised;
         }
         let risk = view.promise.as_ref().and_then(|promise| promise.at_risk);
-        // That of an early run which its user has just cancelled is withdrawn.
-        let is_withdrawn = view.judged.last().is_some_and(|judged| judged.judgement == Judgement::Withdrawn);
+        // That of an early run which is being ended is judged: it is withdrawn, or its window began too late.
+        let is_judged = latest == promised
+            && view.judged.last().is_some_and(|judged| judged.judgement != Judgement::Kept);
         let has_passed = promised.is_some_and(|latest| latest + TOLERANCE < now);
-        if waits && has_passed && risk.is_none() && !is_withdrawn {
+        if waits && has_passed && risk.is_none() && !is_judged {
             return Err(format!(
                 "it waits, was promised to start by {promised:?}, and nothing says that it is late"
             ));
