@@ -29,6 +29,9 @@ use crate::site::Machine;
 /// The folder for states of worlds, if it exists. Any other one is slower.
 const IN_MEMORY: &str = "/dev/shm";
 
+/// The most loads of a state without a commit. Each sets something aside.
+const MOST_LOADS: u32 = 1000;
+
 /// The failure of a commit, after which its outcome is unknown to the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitFault {
@@ -45,6 +48,8 @@ pub(crate) struct WorldJournal {
     disk: Option<Rc<RefCell<Disk>>>,
     /// The part of the next commit, in thousandths, after which the daemon is killed.
     tears: Rc<Cell<Option<u16>>>,
+    /// How often the state was loaded since the last commit.
+    loads: Rc<Cell<u32>>,
     effects: Effects,
 }
 
@@ -78,7 +83,13 @@ impl WorldJournal {
     /// Returns an empty journal: a store if `stored`.
     pub(crate) fn new(stored: bool, effects: Effects) -> WorldJournal {
         let disk = stored.then(|| Rc::new(RefCell::new(Disk::new())));
-        WorldJournal { memory: MemoryJournal::default(), disk, tears: Rc::default(), effects }
+        WorldJournal {
+            memory: MemoryJournal::default(),
+            disk,
+            tears: Rc::default(),
+            loads: Rc::default(),
+            effects,
+        }
     }
 
     /// Returns what is stored for certain.
@@ -356,6 +367,8 @@ fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 impl Journal for WorldJournal {
     fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
+        self.loads.set(self.loads.get() + 1);
+        assert!(self.loads.get() < MOST_LOADS, "the state is loaded again and again, and nothing is stored");
         match &self.disk {
             Some(disk) => Ok(disk.borrow().store()?.live_jobs()?),
             None => self.memory.live_jobs(),
@@ -424,6 +437,7 @@ impl Journal for WorldJournal {
             Some(disk) => disk.borrow_mut().commit(&mut self.memory, batch)?,
             None => self.memory.commit(batch)?,
         }
+        self.loads.set(0);
         self.effects.pass();
         Ok(())
     }
