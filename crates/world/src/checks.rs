@@ -456,22 +456,7 @@ impl World {
             let same = std::mem::discriminant(before) == std::mem::discriminant(&view.phase);
             return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
         }
-        if judged.len() > seen.judged.len() {
-            // A job that runs again may have another promise by now.
-            let runs_once =
-                seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !self.preempts;
-            let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
-            seen.kept = latest
-                .filter(|_| runs_once && is_kept && !seen.clock_lost)
-                .map(|latest| (latest, view.attempts));
-            (seen.judged, seen.open) = (judged, None);
-        } else if judged.len() < seen.judged.len() {
-            // A start that led to no command is taken back: its promise is open again.
-            if seen.judged.pop() != promised || seen.judged.len() != judged.len() {
-                return Err("a judgement of its promise is gone".into());
-            }
-            seen.kept = None;
-        }
+        note_judged(seen, view, judged, promised, self.preempts)?;
         check_kept(seen, view, begun)?;
         check_history(view)?;
         let (attempts, since) = std::mem::replace(&mut seen.attempts, (view.attempts, now));
@@ -569,6 +554,31 @@ impl World {
         }
         if shown.len() == stored.len() { Ok(()) } else { Err("not all jobs are stored".into()) }
     }
+}
+
+/// Takes note of the judged promises of a job, by their latest starts. `promised` is that of its present promise.
+fn note_judged(
+    seen: &mut Seen,
+    view: &JobView,
+    judged: Vec<i64>,
+    promised: Option<i64>,
+    preempts: bool,
+) -> Checked {
+    if judged.len() > seen.judged.len() {
+        // A job that runs again may have another promise by now.
+        let runs_once = seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !preempts;
+        let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
+        let latest = judged.last().filter(|_| runs_once && is_kept && !seen.clock_lost);
+        seen.kept = latest.map(|latest| (*latest, view.attempts));
+        (seen.judged, seen.open) = (judged, None);
+    } else if judged.len() < seen.judged.len() {
+        // A start that led to no command is taken back: its promise is open again.
+        if seen.judged.pop() != promised || seen.judged.len() != judged.len() {
+            return Err("a judgement of its promise is gone".into());
+        }
+        seen.kept = None;
+    }
+    Ok(())
 }
 
 /// A promise that counts as kept was kept: the command began in time.
