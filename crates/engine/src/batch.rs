@@ -7,8 +7,8 @@ use miserly_api::model::Problem;
 use crate::job::table::JobTable;
 use crate::promise::earlier::EarlierPromises;
 use crate::{
-    Action, Attempt, BegunWindow, DaemonReply, EffectLine, JobRow, JobStart, JournalError, JournalLine,
-    PlannedWindow, Record, Requester, RoundLine,
+    Action, Adoption, Attempt, BegunWindow, DaemonReply, EffectLine, JobRow, JobStart, JournalError,
+    JournalLine, PlannedWindow, Record, Requester, RoundLine,
 };
 
 /// The changes of one batch of inputs, and the actions and replies that follow once they are durable.
@@ -32,6 +32,8 @@ pub(crate) struct PendingBatch {
     pub(crate) shims_begun: BTreeSet<i64>,
     /// The jobs whose waiting shims failed.
     pub(crate) shims_failed: Vec<i64>,
+    /// The adoptions that end with this batch.
+    pub(crate) released: Vec<Adoption>,
     /// Jobs that started although their deadline had passed, until they are removed again.
     pub(crate) expired: Vec<i64>,
     /// The starts of jobs, for the observer.

@@ -395,13 +395,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         facts: Facts,
     ) -> Result<(), EngineError> {
         tracing::error!("state store is full; batch rolled back: {error}");
-        for (requester, reply) in std::mem::take(&mut self.batch).replies {
+        for (requester, reply) in std::mem::take(&mut self.batch.replies) {
             mark!("a reply of a batch that was rolled back");
             // A refusal stands: it changed nothing.
             let message = format!("state store is full; request rejected: {error}");
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Storage, message))));
         }
-        self.load()?;
+        self.drop_changes()?;
         self.system.resume(self.values.last_instant(), &self.wake_ups);
         self.publish();
         self.retry.schedule(now.ticks, facts);

@@ -104,8 +104,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.report_unreadable();
         if let Err(error) = self.commit(now) {
             mark!("no room for the first commit");
-            self.batch = PendingBatch::default();
-            self.load()?;
+            self.drop_changes()?;
             return Err(error.into());
         }
         self.dispatch(now);
@@ -174,6 +173,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Err(EngineError::NotStarted(not_started));
         }
         self.settle_dependencies(now, Some(Fault::Away))
+    }
+
+    /// Replaces all changes of the batch by the stored state.
+    ///
+    /// Adoptions are in no state. Those that ended with the batch go on.
+    pub(crate) fn drop_changes(&mut self) -> Result<(), EngineError> {
+        let PendingBatch { released, .. } = std::mem::take(&mut self.batch);
+        if !released.is_empty() {
+            mark!("an adoption goes on after its batch was dropped");
+            self.adopt(released);
+        }
+        self.load()
     }
 
     /// Replaces the state in memory by the stored state.

@@ -73,7 +73,7 @@ pub use crash_point::CrashPoint;
 pub use desired::Ack;
 pub use memory::{MemoryDecision, MemoryReading, OpportunisticJob};
 pub use message::{AttemptMessage, LoopMessage};
-pub use newer::{LastAttempts, Recovered, lose_missing};
+pub use newer::{LastAttempt, LastAttempts, Recovered, lose_missing};
 pub use rotation::{Rotation, STOP_PATIENCE, Switch};
 pub use shim_loop::ShimLoop;
 pub use site::{Found, Host, Readiness, ShimHandle, Site, Started, Supervisor};

@@ -62,8 +62,19 @@ fn add_gpus(record: &mut Record, attempt: Attempt, host: &impl Host) -> bool {
     !run.gpus.is_empty()
 }
 
-/// The last attempt of each job that has a record on the machine: its number, and the instant of its start if that is recorded.
-pub type LastAttempts = BTreeMap<i64, (u32, Option<StoredInstant>)>;
+/// The last attempt of a job that has a record on the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastAttempt {
+    /// The number of the attempt, from 1.
+    pub nth: u32,
+    /// The instant of its start, if that is recorded.
+    pub started: Option<StoredInstant>,
+    /// Whether its end is recorded.
+    pub has_ended: bool,
+}
+
+/// The last attempt of each job that has a record on the machine.
+pub type LastAttempts = BTreeMap<i64, LastAttempt>;
 
 /// Facts about a recovered or a restored state that its rows lack.
 #[derive(Clone, Debug, Default)]
@@ -102,15 +113,18 @@ impl Recovered {
             let run = record.run.as_ref().map(|run| run.nth);
             let waits = record.waits.map(|waits| waits.nth);
             let last = self.attempts.get(&row.number);
-            // A shim that waited may have begun its window since.
-            let is_newer =
-                |nth, has_begun| nth > record.attempts || Some(nth) == run || Some(nth) == waits && has_begun;
-            let last = last.filter(|(nth, started)| is_newer(*nth, started.is_some()));
+            let is_newer = |last: &&LastAttempt| {
+                // A shim that waited may have begun its window since. Its command may have failed to start.
+                let has_begun = last.started.is_some() || last.has_ended;
+                let nth = Some(last.nth);
+                last.nth > record.attempts || nth == run || nth == waits && has_begun
+            };
+            let last = last.filter(is_newer);
             if self.outdated.contains(&row.number) {
                 let held = record.state == JobState::Held || self.withdrawn.contains(&row.number);
                 queue_anew(&mut record, held && last.is_none());
             }
-            if let Some((nth, started)) = last {
+            if let Some(LastAttempt { nth, started, .. }) = last {
                 bring_back(Attempt { job: row.number, nth: *nth })?;
                 take_over(&mut record, *nth, started.as_ref().and_then(|started| boots.ticks(started)));
             }
@@ -184,4 +198,33 @@ fn take_over(record: &mut Record, nth: u32, started: Option<Time>) {
     record.started = started.or(record.started);
     record.run = Some(Run::new(nth, vec![], false));
     record.waits = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_engine::{MemoryJournal, WaitingShim};
+
+    use super::*;
+
+    /// Returns the record, after a restore, of a job whose shim waited when the state was copied.
+    fn settled(last: LastAttempt) -> Record {
+        let mut record = Record::default();
+        (record.number, record.attempts) = (1, 1);
+        record.waits = Some(WaitingShim { nth: 1, is_withdrawn: false });
+        let row = JobRow { number: 1, body: serde_json::to_string(&record).unwrap(), ..JobRow::default() };
+        let mut journal = MemoryJournal::default();
+        journal.commit(JournalBatch { rows: vec![row], ..JournalBatch::default() }).unwrap();
+        let recovered = Recovered { attempts: [(1, last)].into(), ..Recovered::default() };
+        recovered.settle(&mut journal, |_| Ok::<_, JournalError>(())).unwrap();
+        serde_json::from_str(&journal.live_jobs().unwrap()[0].body).unwrap()
+    }
+
+    /// Its command failed to start, so only its end is recorded.
+    #[test]
+    fn the_attempt_of_a_shim_that_waited_and_ended_since_is_that_of_its_job() {
+        for has_ended in [false, true] {
+            let record = settled(LastAttempt { nth: 1, started: None, has_ended });
+            assert_eq!((record.run.is_some(), record.waits.is_none()), (has_ended, has_ended));
+        }
+    }
 }

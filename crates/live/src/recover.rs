@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use miserly_engine::{Attempt, JournalLine};
-use miserly_launch::{StartRecord, StoredInstant};
-use miserly_launcher::{Recovered, lose_missing};
+use miserly_launch::StartRecord;
+use miserly_launcher::{LastAttempt, Recovered, lose_missing};
 use rustix::process::geteuid;
 
 use crate::store::{Recovery, Store, StoreError, ended_folders};
@@ -53,7 +53,7 @@ pub fn restore(folder: &Path, backup: &Path) -> Result<Recovery, StoreError> {
 fn settle(store: &mut Store, recovery: &Recovery, folder: &Path) -> Result<(), StoreError> {
     let (attempts, home) = (last_attempts(folder)?, folder.join("attempts"));
     let mut recovered = Recovered {
-        attempts: attempts.iter().map(|(job, last)| (*job, (last.nth, last.started()))).collect(),
+        attempts: attempts.iter().map(|(job, last)| (*job, last.attempt())).collect(),
         outdated: recovery.outdated.iter().copied().collect(),
         wall: last_wall(store)?,
         ..Recovered::default()
@@ -75,13 +75,13 @@ fn last_wall(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     Ok(last)
 }
 
-/// The last attempt of a job that has a folder.
-struct LastAttempt {
+/// The folder of the last attempt of a job.
+struct LastFolder {
     nth: u32,
     folder: PathBuf,
 }
 
-impl LastAttempt {
+impl LastFolder {
     /// Moves the record of an ended attempt to where a daemon looks for it. A daemon with an executor, whose attempts are
     /// root's, looks where the record is.
     fn bring_back(&self, home: &Path) -> io::Result<()> {
@@ -98,11 +98,15 @@ impl LastAttempt {
         }
     }
 
-    /// Returns the instant of the start, if its record is still there.
-    fn started(&self) -> Option<StoredInstant> {
-        let started: StartRecord =
-            serde_json::from_slice(&fs::read(self.folder.join("started.json")).ok()?).ok()?;
-        Some(started.instant())
+    /// Returns the attempt by the records that are still there.
+    fn attempt(&self) -> LastAttempt {
+        let started = fs::read(self.folder.join("started.json")).ok();
+        let started = started.and_then(|text| serde_json::from_slice::<StartRecord>(&text).ok());
+        LastAttempt {
+            nth: self.nth,
+            started: started.map(|started| started.instant()),
+            has_ended: self.folder.join("end.json").exists(),
+        }
     }
 }
 
@@ -113,7 +117,7 @@ pub(crate) fn highest_job(folder: &Path) -> Result<i64, StoreError> {
 
 /// Returns the last attempt of each job, among those that run and those that ended since the oldest
 /// backup.
-fn last_attempts(folder: &Path) -> Result<BTreeMap<i64, LastAttempt>, StoreError> {
+fn last_attempts(folder: &Path) -> Result<BTreeMap<i64, LastFolder>, StoreError> {
     attempts_in(homes(folder)?.into_iter())
 }
 
@@ -123,8 +127,8 @@ fn homes(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 /// Returns the last attempt of each job in some folders.
-fn attempts_in(homes: impl Iterator<Item = PathBuf>) -> Result<BTreeMap<i64, LastAttempt>, StoreError> {
-    let mut last: BTreeMap<i64, LastAttempt> = BTreeMap::new();
+fn attempts_in(homes: impl Iterator<Item = PathBuf>) -> Result<BTreeMap<i64, LastFolder>, StoreError> {
+    let mut last: BTreeMap<i64, LastFolder> = BTreeMap::new();
     for home in homes {
         let entries = match fs::read_dir(&home) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -134,7 +138,7 @@ fn attempts_in(homes: impl Iterator<Item = PathBuf>) -> Result<BTreeMap<i64, Las
             let name = entry.map_err(|source| io_error(&home, source))?.file_name();
             let Some((job, nth)) = name.to_str().and_then(attempt) else { continue };
             if last.get(&job).is_none_or(|other| other.nth < nth) {
-                last.insert(job, LastAttempt { nth, folder: home.join(&name) });
+                last.insert(job, LastFolder { nth, folder: home.join(&name) });
             }
         }
     }

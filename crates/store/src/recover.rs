@@ -100,8 +100,10 @@ impl Store {
         fs::metadata(backup).map_err(StoreError::io(backup))?;
         let (connection, mark) = backup::open(backup)?;
         let mut recovery = Recovery { backup: Some(used(backup, &mark)), ..Recovery::default() };
-        let repeated = repeated(folder);
-        let sources = Sources { present: None, backup: Some((connection, mark)), repeated };
+        let home = files::home(folder);
+        let present = schema::connect_to_read(&home).ok().and_then(|present| schema::read_mark(&present));
+        let last = Last::find(&home, present);
+        let sources = Sources { present: None, backup: Some((connection, mark)), last };
         replace(folder, sources, lock, &mut recovery, settle)?;
         Ok(recovery)
     }
@@ -123,9 +125,33 @@ fn replace(
     Ok(())
 }
 
-/// Returns the last commit that the file beside the database names.
-fn repeated(folder: &Path) -> Option<RepeatedMark> {
-    MarkFile::open(&files::home(folder)).ok().and_then(|marks| marks.read().ok().flatten())
+/// The last commit of the present files.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    commit: i64,
+    /// The highest number that a job ever had.
+    highest: i64,
+}
+
+impl Last {
+    /// Returns the last commit that the database in `home`, which has this mark, or the file beside it names.
+    ///
+    /// The file is older than the database after a power failure, and the mark of a damaged database is lost.
+    fn find(home: &Path, mark: Option<CommitMark>) -> Option<Last> {
+        let repeated = MarkFile::open(home).ok().and_then(|marks| marks.read().ok().flatten());
+        let repeated = repeated.map(|RepeatedMark { commit, highest, .. }| Last { commit, highest });
+        repeated.into_iter().chain(mark.map(Last::from)).reduce(Last::max)
+    }
+
+    fn max(self, other: Last) -> Last {
+        Last { commit: self.commit.max(other.commit), highest: self.highest.max(other.highest) }
+    }
+}
+
+impl From<CommitMark> for Last {
+    fn from(CommitMark { commit, highest, .. }: CommitMark) -> Last {
+        Last { commit, highest }
+    }
 }
 
 /// Describes a backup that is used.
@@ -153,8 +179,8 @@ struct Sources {
     present: Option<(Connection, Checked)>,
     /// The newest undamaged backup.
     backup: Option<(Connection, CommitMark)>,
-    /// The last commit that the file beside the database names.
-    repeated: Option<RepeatedMark>,
+    /// The last commit of the present files, if they name one.
+    last: Option<Last>,
 }
 
 impl Sources {
@@ -165,11 +191,12 @@ impl Sources {
             let checked = check::database(&connection);
             (connection, checked)
         });
+        let last = Last::find(&home, present.as_ref().and_then(|(_, checked)| checked.mark));
         let backup = newest_undamaged(folder, recovery)?;
         let is_newer = |present: &(Connection, Checked)| {
             backup.as_ref().is_none_or(|(_, mark)| is_newer(&present.0, present.1.mark, mark))
         };
-        Ok(Sources { present: present.filter(is_newer), backup, repeated: repeated(folder) })
+        Ok(Sources { present: present.filter(is_newer), backup, last })
     }
 
     /// Fills the new database and lists the losses.
@@ -177,9 +204,8 @@ impl Sources {
         let marks =
             [self.present.as_ref().and_then(|present| present.1.mark), self.backup.as_ref().map(|b| b.1)];
         let known: Vec<CommitMark> = marks.into_iter().flatten().collect();
-        let repeated = self.repeated.map(|mark| (mark.commit, mark.highest));
-        let last = repeated.into_iter().chain(known.iter().map(|mark| (mark.commit, mark.highest)));
-        let (commit, highest) = last.fold((0, 0), |most, next| (most.0.max(next.0), most.1.max(next.1)));
+        let last = self.last.into_iter().chain(known.iter().copied().map(Last::from));
+        let Last { commit, highest } = last.fold(Last::default(), Last::max);
         let writer = Writer::begin(connection, CommitMark { commit, highest, ..CommitMark::default() })?;
         let mut merge = Merge::new(writer);
         if let Some((connection, _)) = &self.present {
@@ -224,7 +250,7 @@ impl Sources {
             let problem = "lost, except for the records of attempts";
             lost.push(Damage::new(DamageSite::Commits(base + 1, newest), problem));
         }
-        if self.present.is_none() && self.repeated.is_none() {
+        if self.present.is_none() && self.last.is_none() {
             let problem = "all commits after the backup are lost, except for the records of attempts";
             lost.push(Damage::new(DamageSite::Structure, problem));
         }

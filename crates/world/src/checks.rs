@@ -56,7 +56,8 @@ struct Seen {
     open: Option<i64>,
     /// Why its promise is at risk.
     risk: Option<PromiseChangeReason>,
-    judged: usize,
+    /// The latest starts of its judged promises, in ticks.
+    judged: Vec<i64>,
     /// Its attempts, and when they were counted.
     attempts: (u32, i64),
     /// The promise that was judged as kept, with the attempt.
@@ -432,7 +433,8 @@ impl World {
     fn check_job(&mut self, view: &JobView, asked: Option<&[i64]>) -> Checked {
         let now = self.now;
         let promised = view.promise.as_ref().map(|promise| self.ticks(promise.promised.start));
-        let latest = view.judged.last().map(|judged| self.ticks(judged.promised));
+        let judged: Vec<i64> = view.judged.iter().map(|judged| self.ticks(judged.promised)).collect();
+        let latest = judged.last().copied();
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
@@ -454,18 +456,7 @@ impl World {
             let same = std::mem::discriminant(before) == std::mem::discriminant(&view.phase);
             return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
         }
-        if view.judged.len() > seen.judged {
-            // A job that runs again may have another promise by now.
-            let runs_once =
-                seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !self.preempts;
-            let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
-            seen.kept = latest
-                .filter(|_| runs_once && is_kept && !seen.clock_lost)
-                .map(|latest| (latest, view.attempts));
-            (seen.judged, seen.open) = (view.judged.len(), None);
-        } else if view.judged.len() < seen.judged {
-            return Err("a judgement of its promise is gone".into());
-        }
+        note_judged(seen, view, judged, promised, self.preempts)?;
         check_kept(seen, view, begun)?;
         check_history(view)?;
         let (attempts, since) = std::mem::replace(&mut seen.attempts, (view.attempts, now));
@@ -509,10 +500,11 @@ impl World {
             seen.open = promised;
         }
         let risk = view.promise.as_ref().and_then(|promise| promise.at_risk);
-        // That of an early run which its user has just cancelled is withdrawn.
-        let is_withdrawn = view.judged.last().is_some_and(|judged| judged.judgement == Judgement::Withdrawn);
+        // That of an early run which is being ended is judged: it is withdrawn, or its window began too late.
+        let is_judged = latest == promised
+            && view.judged.last().is_some_and(|judged| judged.judgement != Judgement::Kept);
         let has_passed = promised.is_some_and(|latest| latest + TOLERANCE < now);
-        if waits && has_passed && risk.is_none() && !is_withdrawn {
+        if waits && has_passed && risk.is_none() && !is_judged {
             return Err(format!(
                 "it waits, was promised to start by {promised:?}, and nothing says that it is late"
             ));
@@ -562,6 +554,31 @@ impl World {
         }
         if shown.len() == stored.len() { Ok(()) } else { Err("not all jobs are stored".into()) }
     }
+}
+
+/// Takes note of the judged promises of a job, by their latest starts. `promised` is that of its present promise.
+fn note_judged(
+    seen: &mut Seen,
+    view: &JobView,
+    judged: Vec<i64>,
+    promised: Option<i64>,
+    preempts: bool,
+) -> Checked {
+    if judged.len() > seen.judged.len() {
+        // A job that runs again may have another promise by now.
+        let runs_once = seen.wish.retry == 0 && !seen.wish.restartable && !seen.requeued && !preempts;
+        let is_kept = view.judged.last().map(|judged| judged.judgement) == Some(Judgement::Kept);
+        let latest = judged.last().filter(|_| runs_once && is_kept && !seen.clock_lost);
+        seen.kept = latest.map(|latest| (*latest, view.attempts));
+        (seen.judged, seen.open) = (judged, None);
+    } else if judged.len() < seen.judged.len() {
+        // A start that led to no command is taken back: its promise is open again.
+        if seen.judged.pop() != promised || seen.judged.len() != judged.len() {
+            return Err("a judgement of its promise is gone".into());
+        }
+        seen.kept = None;
+    }
+    Ok(())
 }
 
 /// A promise that counts as kept was kept: the command began in time.

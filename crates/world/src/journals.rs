@@ -29,6 +29,9 @@ use crate::site::Machine;
 /// The folder for states of worlds, if it exists. Any other one is slower.
 const IN_MEMORY: &str = "/dev/shm";
 
+/// The most loads of a state without a commit. Each sets something aside.
+const MOST_LOADS: u32 = 1000;
+
 /// The failure of a commit, after which its outcome is unknown to the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitFault {
@@ -45,6 +48,8 @@ pub(crate) struct WorldJournal {
     disk: Option<Rc<RefCell<Disk>>>,
     /// The part of the next commit, in thousandths, after which the daemon is killed.
     tears: Rc<Cell<Option<u16>>>,
+    /// How often the state was loaded since the last commit.
+    loads: Rc<Cell<u32>>,
     effects: Effects,
 }
 
@@ -64,8 +69,8 @@ struct Disk {
     full: bool,
     fault: Option<CommitFault>,
     fails_to_open: bool,
-    /// The commit that is on disk or not.
-    unknown: Option<JournalBatch>,
+    /// The contents with the commit that is on disk or not.
+    unknown: Option<JournalContents>,
 }
 
 impl std::fmt::Debug for Disk {
@@ -78,7 +83,13 @@ impl WorldJournal {
     /// Returns an empty journal: a store if `stored`.
     pub(crate) fn new(stored: bool, effects: Effects) -> WorldJournal {
         let disk = stored.then(|| Rc::new(RefCell::new(Disk::new())));
-        WorldJournal { memory: MemoryJournal::default(), disk, tears: Rc::default(), effects }
+        WorldJournal {
+            memory: MemoryJournal::default(),
+            disk,
+            tears: Rc::default(),
+            loads: Rc::default(),
+            effects,
+        }
     }
 
     /// Returns what is stored for certain.
@@ -170,7 +181,8 @@ impl WorldJournal {
         self.memory.change(|present| present.fails = fails);
         let (Some(disk), Some(file)) = (&self.disk, file) else { return Ok(()) };
         let mut disk = disk.borrow_mut();
-        disk.unknown = None;
+        let highest = disk.unknown.take().map(|unknown| unknown.highest);
+        disk.unknown = highest.map(|highest| JournalContents { highest, ..self.contents() });
         let settle = |store: &mut Store, _: &Recovery| Ok(settle(store, contents, machine)?);
         let Recovery { lost, .. } = Store::restore(disk.folder.path(), file, settle).map_err(failed)?;
         if newer > 0 && lost.is_empty() { Err("the restore names no loss".into()) } else { Ok(()) }
@@ -212,13 +224,8 @@ impl Disk {
             Err(StoreError::Io { .. }) if fails => return Ok(false),
             Err(error) => return Err(format!("the state cannot be opened: {error}")),
         };
-        let other = self.unknown.take().map(|batch| {
-            let mut other = MemoryJournal::new(memory.contents());
-            other.commit(batch).map(|()| other.contents())
-        });
-        let candidates = [Some(Ok(memory.contents())), other].into_iter().flatten();
         let mut differs = String::new();
-        for contents in candidates.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())? {
+        for contents in [Some(memory.contents()), self.unknown.take()].into_iter().flatten() {
             match difference(&store, &contents)
                 .map_err(|error| format!("the state cannot be read: {error}"))?
             {
@@ -248,26 +255,34 @@ impl Disk {
         let Some(store) = &mut self.store else { return self.store().map(drop) };
         match with_faults(faults, || Store::commit(store, &batch)) {
             Ok(()) => memory.commit(batch),
+            Err(StoreError::Full) => Err(StoreError::Full.into()),
             Err(error) => {
-                self.unknown = Some(batch).filter(|_| !matches!(error, StoreError::Full));
+                self.unknown = Some(with(memory, batch)?);
                 Err(error.into())
             }
         }
     }
 
     /// Writes a part of a commit, unless there is no room.
-    fn tear(&mut self, batch: &JournalBatch, part: u16) -> Result<(), JournalError> {
+    fn tear(&mut self, memory: &MemoryJournal, batch: JournalBatch, part: u16) -> Result<(), JournalError> {
         if self.full {
             return Ok(());
         }
         let read = || Files::read(self.folder.path()).map_err(failed);
         let before = read()?;
         let Some(store) = &mut self.store else { return self.store().map(drop) };
-        Store::commit(store, batch)?;
+        Store::commit(store, &batch)?;
         before.tear(&read()?, self.folder.path(), part).map_err(failed)?;
-        self.unknown = Some(batch.clone());
+        self.unknown = Some(with(memory, batch)?);
         Ok(())
     }
+}
+
+/// Returns the contents of a journal after one more commit.
+fn with(memory: &MemoryJournal, batch: JournalBatch) -> Result<JournalContents, JournalError> {
+    let mut other = MemoryJournal::new(memory.contents());
+    other.commit(batch)?;
+    Ok(other.contents())
 }
 
 fn failed(error: io::Error) -> JournalError {
@@ -352,6 +367,8 @@ fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 impl Journal for WorldJournal {
     fn live_jobs(&self) -> Result<Vec<JobRow>, JournalError> {
+        self.loads.set(self.loads.get() + 1);
+        assert!(self.loads.get() < MOST_LOADS, "the state is loaded again and again, and nothing is stored");
         match &self.disk {
             Some(disk) => Ok(disk.borrow().store()?.live_jobs()?),
             None => self.memory.live_jobs(),
@@ -412,7 +429,7 @@ impl Journal for WorldJournal {
         }
         if let Some(part) = self.tears.take() {
             if let Some(disk) = &self.disk {
-                disk.borrow_mut().tear(&batch, part)?;
+                disk.borrow_mut().tear(&self.memory, batch, part)?;
             }
             self.effects.die();
         }
@@ -420,6 +437,7 @@ impl Journal for WorldJournal {
             Some(disk) => disk.borrow_mut().commit(&mut self.memory, batch)?,
             None => self.memory.commit(batch)?,
         }
+        self.loads.set(0);
         self.effects.pass();
         Ok(())
     }

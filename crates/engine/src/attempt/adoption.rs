@@ -53,7 +53,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return false;
         }
         mark!("an adoption ends");
-        Arc::make_mut(&mut self.unrecorded).remove_adopted(attempt);
+        let released = Arc::make_mut(&mut self.unrecorded).remove_adopted(attempt);
+        self.batch.released.extend(released);
         self.withhold_cpus();
         true
     }

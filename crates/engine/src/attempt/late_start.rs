@@ -120,8 +120,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         if !self.has_room(at, number) {
             mark!("a lost start has no room in a later window");
-            // The recorded start kept no promise: no command followed it.
-            self.judge_start_again(now, at, number);
+            self.take_start_back(number);
             return self.resubmit(at, attempt, &never, PromiseChangeReason::Lost, round);
         }
         let Some(end) = self.delay_window(now, at, number, round) else { return };

@@ -10,7 +10,6 @@ use miserly_api::model::{Problem, ProblemCode, PromiseChangeReason};
 use miserly_core::{Culprit, Fault, Round, Time, Violation};
 use miserly_marks::{mark, mark_variant};
 
-use crate::batch::PendingBatch;
 use crate::dependency::expected_ends::limit_end;
 use crate::{
     Adoption, Attempt, AttemptOutcome, Caller, Ending, Engine, EngineError, JobState, Journal, JournalLine,
@@ -37,14 +36,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// # Errors
     /// The error itself, if it is no violation, or if nothing is left that can be set aside.
     pub(crate) fn set_aside(&mut self, now: Now, mut error: EngineError) -> Result<(), EngineError> {
-        // Each step sets a job aside, stops a queue or drops a request, and there are finitely many.
+        // Each step sets a job aside, stops a queue, drops a request or adopts an attempt, and there are finitely many.
         loop {
             let violation = match error {
                 EngineError::Violation(violation) => violation,
                 EngineError::NotStarted(begun) => {
                     // No request has been handled before it.
-                    self.batch = PendingBatch::default();
-                    self.load()?;
+                    self.drop_changes()?;
                     for window in &begun {
                         self.adopt_window(window);
                     }
@@ -104,7 +102,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Part::Queue(queue) => format!("queue {queue} was stopped"),
         };
         tracing::error!("{what}: {violation}");
-        for (requester, reply) in std::mem::take(&mut self.batch).replies {
+        for (requester, reply) in std::mem::take(&mut self.batch.replies) {
             // A refusal stands: it changed nothing.
             let message = format!("{what} meanwhile; request rejected, repeat it");
             requester.reply(reply.and_then(|_| Err(Problem::new(ProblemCode::Unavailable, message))));
@@ -116,8 +114,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
             Part::Queue(queue) => self.stopped.stop(queue.clone(), violation.to_string()),
         }
-        self.batch = PendingBatch::default();
-        self.load()?;
+        self.drop_changes()?;
         if let Part::Queue(queue) = part {
             let (at, mistake) = (self.values.last_instant(), violation.to_string());
             self.batch.line(&JournalLine::Stopped { at, queue: queue.clone(), mistake });

@@ -104,8 +104,8 @@ impl UnrecordedJobs {
     }
 
     /// Removes an adopted attempt.
-    pub(crate) fn remove_adopted(&mut self, attempt: Attempt) {
-        self.adopted.remove(&attempt);
+    pub(crate) fn remove_adopted(&mut self, attempt: Attempt) -> Option<Adoption> {
+        self.adopted.remove(&attempt)
     }
 
     /// Returns the processors of the adopted attempts.

@@ -66,6 +66,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.promise.start(book, job, wall, at, cause);
     }
 
+    /// Opens the promise of a job again whose recorded start led to no command: it was neither kept nor broken.
+    pub(crate) fn take_start_back(&mut self, job: i64) {
+        if let Some(record) = self.jobs.get_mut(job) {
+            record.promise.take_start_back(&mut self.values.promises, job);
+        }
+    }
+
     /// Judges the promise of a job as lost that does not run because its deadline has passed.
     pub(crate) fn lose_expired(&mut self, now: Now, job: i64) {
         let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall);

@@ -7,7 +7,9 @@ use miserly_api::model::{
     JobView, Phase, Possible, Problem, ProblemCode, Reservation, ReservedTime, Submission, WaitReason, Window,
 };
 use miserly_core::{Calendar, Kind, Resources, Span, Time};
-use miserly_engine::{Absence, Account, Action, Caller, DaemonReply, DaemonRequest, Input, Queue};
+use miserly_engine::{
+    Absence, Account, Action, Attempt, AttemptOutcome, Caller, DaemonReply, DaemonRequest, Input, Queue,
+};
 
 use super::life::{CLEANUP, Life, early, job, queue, wall};
 
@@ -219,6 +221,31 @@ fn a_removed_reservation_gives_its_part_back() {
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
+/// Its start was recorded early, no command followed it, and the reservation leaves no room for a later window before it.
+#[test]
+fn a_start_that_was_lost_before_a_reservation_leaves_the_promise_open() {
+    let mut life = Life::of_policy("conservative", 8, 8);
+    reserve(&mut life, 1, course(&[(60, 200)])).unwrap();
+    let first = life.submit(1, job(8, 40));
+    let second = life.submit(1, job(8, 25));
+    let promised = |life: &mut Life, at| life.job(at, second).promise.map(|promise| promise.promised.start);
+    assert_eq!(promised(&mut life, 2), Some(wall(200)));
+    life.end(5, first);
+    assert!(matches!(life.job(6, second).phase, Phase::Running(_)));
+    let lost = Attempt { job: second, nth: 1 };
+    life.turn(40, vec![Input::AttemptEnded(lost, AttemptOutcome::NeverRan)]);
+    let view = life.job(41, second);
+    assert_eq!((view.phase, view.judged), (Phase::Queued, vec![]));
+    assert_eq!(promised(&mut life, 42), Some(wall(200)));
+    let counts = |life: &mut Life, at| {
+        let status = life.status(at);
+        (status.promises, status.kept, status.open, status.at_risk)
+    };
+    assert_eq!(counts(&mut life, 43), (2, 1, 1, 0));
+    life.turn(200, vec![]);
+    assert_eq!(counts(&mut life, 201), (2, 2, 0, 0));
+}
+
 #[test]
 fn without_space_nothing_is_reserved() {
     let mut life = Life::new(8, 8);
@@ -316,7 +343,7 @@ fn no_promise_breaks_and_no_processor_is_given_twice() {
             let view = life.job(second, number);
             let mut is_due = |end| end <= wall(second) || draw(12) == 0;
             if matches!(&view.phase, Phase::Running(allocation) if is_due(allocation.end)) {
-                life.end_attempt(second, miserly_engine::Attempt { job: number, nth: view.attempts });
+                life.end_attempt(second, Attempt { job: number, nth: view.attempts });
             }
         }
         if draw(6) == 0 {

@@ -54,6 +54,24 @@ fn an_adopted_attempt_keeps_its_processors_and_its_memory_until_it_ends() {
     assert!(matches!(life.actions(OLD.job)[..], [Action::Forget]), "its folder is removed");
 }
 
+/// The end is tried again with the batch. Until then nothing else may have what the attempt holds.
+#[test]
+fn an_adoption_goes_on_if_its_end_cannot_be_stored() {
+    let mut life = Life::new(2, 2);
+    life.info.highest = OLD.job;
+    life.begin_with(1, &Absence::default(), vec![adoption(OLD, &[0])]);
+    let [_, waits] = [(); 2].map(|()| life.submit(2, job(1, 50)));
+    life.journal.set_full(true);
+    life.turn(20, vec![over(OLD, 20)]);
+    let status = life.status(20);
+    assert_eq!((status.adopted.len(), status.queues[0].cpus), (1, 1));
+    assert_eq!(life.job(20, waits).phase, Phase::Queued);
+    life.journal.set_full(false);
+    life.turn(22, vec![]);
+    assert_eq!(life.status(22).adopted, []);
+    assert_eq!(cpus(&mut life, 23, waits), [0]);
+}
+
 /// Its job was planned there. The last queue would lose the processors of an attempt whose queue nobody knows.
 #[test]
 fn the_queue_of_an_adopted_attempt_lacks_what_it_holds() {

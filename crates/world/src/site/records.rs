@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use miserly_attempt::StartRecord;
-use miserly_attempt::files::STARTED;
+use miserly_attempt::files::{END, STARTED};
 use miserly_engine::Attempt;
-use miserly_launcher::LastAttempts;
+use miserly_launcher::{LastAttempt, LastAttempts};
 
 use super::disk::Folder;
 use super::processes::Main;
@@ -21,8 +21,10 @@ impl Machine {
         };
         let mut last = LastAttempts::new();
         let mut add = |attempt: Attempt, folder: &Folder| {
-            if last.get(&attempt.job).is_none_or(|(nth, _)| *nth < attempt.nth) {
-                last.insert(attempt.job, (attempt.nth, started(folder)));
+            if last.get(&attempt.job).is_none_or(|other| other.nth < attempt.nth) {
+                let has_ended = folder.content(END).is_some();
+                let of_job = LastAttempt { nth: attempt.nth, started: started(folder), has_ended };
+                last.insert(attempt.job, of_job);
             }
         };
         for place in self.places.borrow().values() {

@@ -339,3 +339,21 @@ fn numbers_go_on_after_the_highest_ever_given() {
     let store = Store::open(folder.path()).unwrap();
     assert_eq!((Model::of(&store).jobs.len(), store.highest_job()), (0, 61));
 }
+
+/// A power failure leaves an older file beside the database: the database alone has the highest number.
+#[test]
+fn a_restored_backup_gives_no_number_again_after_a_power_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    store.commit(&batch(1, false, 1)).unwrap();
+    let backup = Backups::new(folder.path()).take(1).unwrap().unwrap();
+    let older = fs::read(file(folder.path(), "mark")).unwrap();
+    store.commit(&batch(2, false, 2)).unwrap();
+    let last = store.last_commit();
+    drop(store);
+    fs::write(file(folder.path(), "mark"), older).unwrap();
+    let lost = Store::restore(folder.path(), &backup, |_, _| Ok(())).unwrap().lost;
+    assert_eq!(lost.first().map(|lost| &lost.site), Some(&DamageSite::Commits(last, last)));
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!((store.highest_job(), store.last_commit()), (2, last + 1));
+}
