@@ -48,9 +48,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 mark!("a kept promise was late");
                 self.judge_start_again(now, *at, *job);
                 self.batch.touch(*job);
-            } else if !in_window && record.started.is_some_and(|started| started < *at) {
+            } else if !in_window && record.started.is_none_or(|started| started < *at) {
                 mark!("an early run began later");
-                // It was launched stopped, ahead of its window.
+                // It was launched stopped, ahead of its window. Of an attempt in a restored state the start is not known before.
                 record.started = Some(*at);
                 self.batch.touch(*job);
             }

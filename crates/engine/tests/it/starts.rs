@@ -8,7 +8,7 @@ use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, JobRow, Journal, JournalBatch,
 };
 use miserly_policies::{Params, PolicyDescriptor, Promises};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::life::{Life, beside_calm, job, of, seconds};
 
@@ -242,4 +242,24 @@ fn the_start_of_a_displaced_attempt_is_none_of_the_next_one() {
     let view = life.job(51, again);
     let Phase::Running(allocation) = &view.phase else { panic!("{view:?}") };
     assert_eq!((view.attempts, Life::second(allocation.start)), (2, 48));
+}
+
+/// The state is older: there the job waits behind another one, and a restore found its attempt before the command began.
+#[test]
+fn the_start_of_an_attempt_that_a_restore_found_is_that_of_its_command() {
+    let mut life = Life::new(1, 1);
+    let [_, waits] = [1, 2].map(|at| life.submit(at, job(1, 50)));
+    let row = life.journal.job(waits).unwrap().unwrap();
+    let mut body: Value = serde_json::from_str(&row.body).unwrap();
+    body["attempts"] = FIRST.into();
+    body["run"] = json!({ "nth": FIRST, "cpus": [], "in_window": false, "stopped": false });
+    let rows = vec![JobRow { body: body.to_string(), ..row }];
+    life.journal.commit(JournalBatch { rows, ..JournalBatch::default() }).unwrap();
+    let attempt = Attempt { job: waits, nth: FIRST };
+    life.begin(10, &Absence::default());
+    life.turn(11, vec![Input::Launched(attempt, seconds(11))]);
+    life.end_attempt(20, attempt);
+    let view = life.job(21, waits);
+    let Phase::Done { start, .. } = view.phase else { panic!("{view:?}") };
+    assert_eq!(Life::second(start), 11);
 }
