@@ -178,7 +178,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the number of processors of a job: those that it has in its ledger, else the requested ones.
-    fn count_of(&self, record: &Record) -> u64 {
+    pub(crate) fn count_of(&self, record: &Record) -> u64 {
         self.procs_of(record.number).unwrap_or(record.submission.cpus)
     }
 
