@@ -65,6 +65,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let (cause, begun) = (self.promise_cause(BreachCause::Away), self.batch.begun.get(&number));
         let begun = begun.map(|begun| begun.end);
         let Some(record) = self.jobs.get_mut(number) else { return };
+        if record.run.as_ref().is_some_and(Run::is_displaced) {
+            // The start of that attempt. Its end begins the window.
+            record.started = None;
+        }
         self.batch.starts.push(JobStart::of_window(record, now, at));
         // A window that began without a daemon was in time, although the ledger is late, unless its command began later.
         let window = begun.map(|end| end - record.limit());
@@ -174,7 +178,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Returns the number of processors of a job: those that it has in its ledger, else the requested ones.
-    fn count_of(&self, record: &Record) -> u64 {
+    pub(crate) fn count_of(&self, record: &Record) -> u64 {
         self.procs_of(record.number).unwrap_or(record.submission.cpus)
     }
 

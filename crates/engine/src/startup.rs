@@ -95,7 +95,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             mark!("a start sets something aside");
             self.set_aside(now, error)?;
         }
-        self.move_gang_jobs();
         self.resend_state(now.ticks);
         self.withdraw_again();
         self.expect_windows();

@@ -438,6 +438,7 @@ impl World {
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
         let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
+        let begun = begun.filter(|_| !self.machine.was_held_back(attempt));
         let moves = self.watch.moves;
         let quiet_since = self.quiet_since();
         let out_of_time = match view.phase {

@@ -1,5 +1,7 @@
 //! Execution of the daemon's commands.
 
+use std::time::Duration;
+
 use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
@@ -16,6 +18,9 @@ use crate::time::BootTime;
 
 /// Most messages that are handled before the shim looks at its other duties.
 pub(super) const BATCH: usize = 64;
+
+/// Retry interval for the processors of a window that has begun without them.
+const PLACE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The result of a command that is answered at once.
 pub(super) type CommandResult = Result<(), ShimRefusal>;
@@ -151,14 +156,14 @@ impl<H: Host> Supervisor<H> {
     fn begin_window(&mut self, cpus: Vec<u32>, end: BootTime, now: BootTime) -> CommandResult {
         // A job that is already on these processors may have placed its threads itself.
         let mode = RunMode::Reserved { cpus, end };
-        if !matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if current == mode.cpus()) {
-            self.place(&mode, Some(self.class()))?;
+        let is_there =
+            matches!(&self.mode, RunMode::Reserved { cpus: current, .. } if current == mode.cpus());
+        if !is_there || self.place_at.is_some() {
+            self.place_in_window(&mode, now)?;
         }
         self.set_mode(mode);
         self.timeline.set_start(None);
         self.timeline.set_end(end);
-        self.set_nice(self.window_nice(), now);
-        self.raise_group();
         if self.timeline.is_stopped() { self.resume() } else { Ok(()) }
     }
 
@@ -169,18 +174,31 @@ impl<H: Host> Supervisor<H> {
         if window.waits(&self.attempt.files, now) {
             return self.timeline.set_start(Some(now.after(LOCK_PAUSE)));
         }
-        if let Err(refusal) = self.begin_window(window.cpus, window.end, now) {
+        if let Err(refusal) = self.begin_window(window.cpus.clone(), window.end, now) {
             self.host.log(&refusal);
             mark!("a window begins without its processors");
-            // The job ends with its window, wherever it runs.
-            let cpus = self.mode.cpus().to_owned();
-            self.mode = RunMode::Reserved { cpus, end: window.end };
+            // Until it has them the job runs where it did, in the idle class: others may have a right to those processors. It ends
+            // with its window.
+            self.mode = RunMode::Reserved { cpus: window.cpus, end: window.end };
+            self.place_at = Some(now.after(PLACE_INTERVAL));
             self.timeline.set_end(window.end);
             if self.timeline.is_stopped()
                 && let Err(refusal) = self.resume()
             {
                 self.host.log(&refusal);
             }
+        }
+    }
+
+    /// Gives the job the processors of its window if the window has begun without them, and the next attempt is due.
+    pub(super) fn retry_place(&mut self, now: BootTime) {
+        if self.place_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let mode = self.mode.clone();
+        match self.place_in_window(&mode, now) {
+            Ok(()) => self.set_mode(mode),
+            Err(_) => self.place_at = Some(now.after(PLACE_INTERVAL)),
         }
     }
 
@@ -208,18 +226,30 @@ impl<H: Host> Supervisor<H> {
             }
             RunMode::Waiting { .. } => return Ok(()),
         }
-        self.place(&mode, None)?;
+        if self.place_at.is_some() {
+            self.place_in_window(&mode, self.host.now())?;
+        } else {
+            self.place(&mode, None)?;
+        }
         self.set_mode(mode);
         Ok(())
     }
 
-    /// Sets the mode, and tells a resizable job of other processors.
+    /// Sets the mode of a job that has its processors, and tells a resizable job of other ones.
     fn set_mode(&mut self, mode: RunMode) {
-        let changed = mode.cpus() != self.mode.cpus();
+        let changed = self.place_at.take().is_some() || mode.cpus() != self.mode.cpus();
         self.mode = mode;
         if changed {
             self.tell_cpus(true);
         }
+    }
+
+    /// Gives the job what its window allows.
+    fn place_in_window(&mut self, mode: &RunMode, now: BootTime) -> CommandResult {
+        self.place(mode, Some(self.class()))?;
+        self.set_nice(self.window_nice(), now);
+        self.raise_group();
+        Ok(())
     }
 
     /// Gives the job what a mode allows.
@@ -296,7 +326,7 @@ impl<H: Host> Supervisor<H> {
     /// Returns whether the job runs only where nothing else wants to.
     fn is_idle(&self) -> bool {
         if self.can(Capability::Idle) {
-            matches!(self.mode, RunMode::Opportunistic { .. })
+            matches!(self.mode, RunMode::Opportunistic { .. }) || self.place_at.is_some()
         } else {
             self.host.is_idle()
         }

@@ -42,6 +42,8 @@ pub(super) struct Supervisor<H: Host> {
     pub(super) timeline: Timeline,
     /// Present mode of the job. Its end is in the timeline.
     pub(super) mode: RunMode,
+    /// Next attempt to give the job the processors of its window, which has begun without them.
+    pub(super) place_at: Option<BootTime>,
     pub(super) stop: Option<PendingStop>,
     /// Whether the job is stopped and all its processes are in the main process group.
     pub(super) in_one_group: bool,
@@ -83,6 +85,7 @@ impl<H: Host> Supervisor<H> {
         };
         Ok(Supervisor {
             mode: attempt.spec.mode.clone(),
+            place_at: None,
             stop: None,
             in_one_group: false,
             resume_at: None,
@@ -109,7 +112,7 @@ impl<H: Host> Supervisor<H> {
         let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
         let due = self.timeline.next().filter(|_| !in_epilog);
         let program = self.programs.next();
-        [unread, due, program, stop, pending_end, pending_nice, self.scan_at, self.resume_at]
+        [unread, due, program, stop, pending_end, pending_nice, self.place_at, self.scan_at, self.resume_at]
             .into_iter()
             .flatten()
             .min()
@@ -354,6 +357,7 @@ impl<H: Host> Supervisor<H> {
             }
         }
         self.prove_stop(now);
+        self.retry_place(now);
         match self.pending_nice {
             Some((nice, at)) if at <= now => self.set_nice(nice, now),
             _ => {}

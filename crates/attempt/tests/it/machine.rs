@@ -90,6 +90,8 @@ pub(crate) struct Machine {
     kill_at: Cell<u32>,
     /// How long the shim does not run after it has given the permission.
     starved: Cell<Duration>,
+    /// How often the kernel still refuses processors.
+    refusals: Cell<u32>,
 }
 
 impl Machine {
@@ -110,6 +112,7 @@ impl Machine {
             effects: Cell::default(),
             kill_at: Cell::default(),
             starved: Cell::default(),
+            refusals: Cell::default(),
         })
     }
 
@@ -128,6 +131,11 @@ impl Machine {
 
     pub(crate) fn starve_shim(&self, length: Duration) {
         self.starved.set(length);
+    }
+
+    /// Lets the kernel refuse processors some times.
+    pub(crate) fn refuse_places(&self, count: u32) {
+        self.refusals.set(count);
     }
 
     /// Returns the start of the command, as it is recorded.
@@ -417,7 +425,8 @@ impl Host for Shim {
     }
 
     fn log(&self, message: &dyn Display) {
-        panic!("{message}");
+        let message = message.to_string();
+        assert!(message.starts_with("cannot run on the processors"), "{message}");
     }
 
     fn listen(&mut self, _files: &Folder) -> io::Result<()> {
@@ -494,7 +503,15 @@ impl Host for Shim {
         Ok(true)
     }
 
-    fn place(&mut self, _cpus: &[u32], _class: Option<ThreadClass>) -> io::Result<()> {
+    fn place(&mut self, cpus: &[u32], class: Option<ThreadClass>) -> io::Result<()> {
+        if let Some(left) = self.0.refusals.get().checked_sub(1) {
+            self.0.refusals.set(left);
+            self.0.send("Refuse");
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if class.is_some() {
+            self.0.send(&format!("Place {cpus:?}"));
+        }
         Ok(())
     }
 

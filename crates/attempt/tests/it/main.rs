@@ -222,6 +222,30 @@ fn a_waiting_shim_runs_early_and_keeps_its_window() {
     assert_eq!(machine.sent().last().map(String::as_str), Some("60 Kill"));
 }
 
+/// The processors are those of its early run, and it is in the idle class there.
+#[test]
+fn a_window_that_begins_without_its_processors_gets_them_later() {
+    let refused = |refusals| {
+        let machine = Machine::new(None);
+        machine.launch(&waiting()).unwrap();
+        answer(&machine, &ShimCommand::RunEarly { cpus: vec![0] });
+        machine.refuse_places(refusals);
+        machine.pause(Duration::from_secs(20));
+        machine
+    };
+    let by_itself = refused(2);
+    by_itself.run_shim();
+    assert_eq!(by_itself.sent(), ["20 Refuse", "21 Refuse", "22 Place [0]", "60 Kill"]);
+    for command in
+        [ShimCommand::BeginWindow { cpus: vec![0], end: at(70) }, ShimCommand::SetCpus { cpus: vec![0] }]
+    {
+        let machine = refused(1);
+        let ShimReply::Done(state) = answer(&machine, &command) else { panic!("refused") };
+        assert_eq!(state.cpus, [0]);
+        assert_eq!(machine.sent(), ["20 Refuse", "20 Place [0]"], "{command:?}");
+    }
+}
+
 #[test]
 fn a_waiting_shim_is_over_if_the_machine_slept_over_its_window() {
     let machine = Machine::new(None);

@@ -44,7 +44,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             ..Adoption::default()
         };
         Arc::make_mut(&mut self.unrecorded).adopt([adoption]);
-        self.withhold_cpus();
+        self.cpus.withhold(self.unrecorded.cpus());
     }
 
     /// Ends the adoption of an attempt: it is over, or its window begins. Returns whether there was one.
@@ -55,14 +55,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         mark!("an adoption ends");
         let released = Arc::make_mut(&mut self.unrecorded).remove_adopted(attempt);
         self.batch.released.extend(released);
-        self.withhold_cpus();
-        true
-    }
-
-    /// Keeps the processors of the adopted attempts from all other jobs. Other processors stand for those of time-sliced queues then.
-    fn withhold_cpus(&mut self) {
         self.cpus.withhold(self.unrecorded.cpus());
-        self.move_gang_jobs();
+        true
     }
 
     /// Ends the adoption of an attempt that is over. Its record stays if the row of its job cannot be read: a later reader finds the

@@ -5,7 +5,7 @@ use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 use miserly_marks::{mark, mark_variant};
 
 use crate::{
-    Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Usage,
+    Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Run, Usage,
 };
 
 impl AttemptOutcome {
@@ -109,6 +109,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             (Some(Ending::Displaced | Ending::WrittenOut), _) => {
                 mark!("the end of an attempt without a consequence for its job");
                 let run = record.run.take();
+                if run.as_ref().is_some_and(Run::is_displaced) && !running {
+                    record.started = None;
+                }
                 self.cpus.give(&run.map(|run| run.cpus).unwrap_or_default());
                 self.batch.touch(number);
                 self.forget(attempt);

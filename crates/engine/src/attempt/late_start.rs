@@ -60,7 +60,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Takes note of the start of a command that began late, and was asked to end before. Its window does not move.
     fn note_late_start(&mut self, attempt: Attempt, at: Time) {
         let Some(record) = self.jobs.get_mut(attempt.job) else { return };
-        let ends = record.run.as_ref().is_some_and(|run| run.nth == attempt.nth && run.ending.is_some());
+        let run = record.run.as_ref().filter(|run| run.nth == attempt.nth && !run.is_displaced());
+        let ends = run.is_some_and(|run| run.ending.is_some());
         if ends && record.started.is_some_and(|started| at - started > LONGEST_DELAY) {
             mark!("a job that is to end began late");
             record.started = Some(at);

@@ -26,6 +26,8 @@ pub(crate) struct CpuAllocator {
     online: Option<BTreeSet<u32>>,
     /// Processors of attempts without a record. They count as offline.
     withheld: BTreeSet<u32>,
+    /// Whether other processors may be lost than when the jobs last left such ones.
+    pub(crate) is_changed: bool,
     /// Whether processors were ever withheld, so that the pools have to grow again.
     withholds: bool,
     /// The queue that has the shared processors alone.
@@ -50,6 +52,7 @@ impl CpuAllocator {
             own,
             online: None,
             withheld: BTreeSet::new(),
+            is_changed: true,
             withholds: false,
             alone,
             numbered: Arc::default(),
@@ -208,13 +211,14 @@ impl CpuAllocator {
     /// Sets the online processors.
     pub(crate) fn set_online(&mut self, online: &[u32]) {
         self.online = Some(online.iter().copied().collect());
+        self.is_changed = true;
         self.number();
     }
 
     /// Sets the processors that no job gets, as if they were offline.
     pub(crate) fn withhold(&mut self, cpus: BTreeSet<u32>) {
         self.withheld = cpus;
-        self.withholds = true;
+        (self.withholds, self.is_changed) = (true, true);
         self.number();
     }
 
@@ -227,9 +231,14 @@ impl CpuAllocator {
         self.online.is_some() || self.withholds
     }
 
-    /// Returns whether any of the processors is offline.
+    /// Returns whether any of the processors is offline or withheld.
     pub(crate) fn lacks_any(&self, cpus: &[u32]) -> bool {
         self.online_of(cpus) < cpus.len() as u64
+    }
+
+    /// Returns whether any of the processors is offline, and not only withheld.
+    pub(crate) fn has_offline(&self, cpus: &[u32]) -> bool {
+        self.online.as_ref().is_some_and(|online| cpus.iter().any(|cpu| !online.contains(cpu)))
     }
 
     /// Returns how many of the processors are online.

@@ -3,7 +3,7 @@
 use miserly_core::{Calendar, Fault, Kind, Resources, Round};
 
 use crate::cpus::allocator::instants_of;
-use crate::{Action, Adoption, Attempt, Engine, EngineError, Journal, Launcher, Now};
+use crate::{Adoption, Attempt, Engine, EngineError, Journal, Launcher, Now};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Sets the processors that are online, before [`begin`](Engine::begin).
@@ -15,16 +15,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn online(&mut self, cpus: &[u32]) {
         self.cpus.set_online(cpus);
         self.leave_lost_cpus();
-        self.move_gang_jobs();
     }
 
-    /// Adjusts the capacity of the pools to the processors that are online.
+    /// Adjusts the capacity of the pools, and the processors of jobs, to the processors that are online.
     ///
     /// What adopted attempts hold is lost, too.
     ///
     /// A queue with processors of its own loses those that are offline. Queues with shared processors lose what their own adopted
     /// attempts hold, and then capacity from the last queue on. When processors come back the pools grow again, up to their configured size.
     pub(crate) fn fit_pools(&mut self, now: Now) -> Result<(), EngineError> {
+        if self.cpus.is_changed {
+            self.leave_lost_cpus();
+        }
         for (place, capacity) in self.pool_capacities() {
             let queue = u32::try_from(place).unwrap_or(u32::MAX);
             if self.system.queues()[place].ledger().machine().capacity() != capacity {
@@ -121,24 +123,35 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         lost
     }
 
-    /// Moves running jobs off processors that are offline.
+    /// Moves running jobs off processors that are lost: they are offline, or adopted attempts have them. A job that has lost some
+    /// gets others once they are free. For those of time-sliced queues other processors stand then.
     fn leave_lost_cpus(&mut self) {
+        self.cpus.is_changed = false;
         for number in self.jobs.running().collect::<Vec<_>>() {
-            let end = self.window_end(number);
             let Some(record) = self.jobs.get(number) else { continue };
-            let lacks = record.run.as_ref().is_some_and(|run| self.cpus.lacks_any(&run.cpus));
-            if !lacks || self.is_gang(&record.queue) {
+            if self.is_gang(&record.queue) {
+                self.move_to_placement(number);
                 continue;
             }
-            let (requested, attempt) = (record.submission.cpus, record.attempt());
-            if let (Some((attempt, cpus)), Some(end)) = (self.reallocate_cpus(number), end) {
-                self.batch.act(attempt, Action::BeginWindow { cpus, end });
+            let count = self.count_of(record);
+            let Some(run) = record.run.as_ref().filter(|run| run.ending.is_none()) else { continue };
+            // A job that its policy resizes gets free ones by each round.
+            let has_fewer = (run.cpus.len() as u64) < count && !self.resizes(&record.queue);
+            if !(has_fewer || self.cpus.lacks_any(&run.cpus)) {
+                continue;
+            }
+            let attempt = Attempt { job: number, nth: run.nth };
+            let has_own = self.cpus.online_of(&run.cpus) > 0 || !self.cpus.free().is_empty();
+            // Else it shares those of adopted attempts, or others if its own are offline.
+            if has_own || self.cpus.has_offline(&run.cpus) {
+                self.move_to_placement(number);
             }
             let left = self.jobs.run(number).map_or(0, |run| self.cpus.online_of(&run.cpus));
-            if let Some(attempt) = attempt.filter(|_| left < requested) {
+            if left < count {
+                let lost = count - left;
                 self.record_loss(
                     attempt,
-                    format!("{} of {requested} processors are offline", requested - left),
+                    format!("{lost} of {count} processors are offline, or adopted jobs have them"),
                 );
             }
         }

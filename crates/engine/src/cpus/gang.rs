@@ -78,15 +78,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             self.batch.act(attempt, Action::Move(cpus));
         }
     }
-
-    /// Moves the time-sliced jobs to processors that are online.
-    pub(crate) fn move_gang_jobs(&mut self) {
-        for number in self.jobs.running().collect::<Vec<_>>() {
-            if self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue)) {
-                self.move_to_placement(number);
-            }
-        }
-    }
 }
 
 impl Snapshot {

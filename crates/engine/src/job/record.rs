@@ -253,9 +253,14 @@ impl Run {
         Run { nth, cpus, in_window, ..Run::default() }
     }
 
+    /// Returns whether it is ended without a consequence for its job, which has another place in its queue.
+    pub(crate) fn is_displaced(&self) -> bool {
+        self.ending == Some(Ending::Displaced)
+    }
+
     /// Returns whether the job counts as running by it: an attempt that is killed for the queue or ahead of its window does not.
     pub(crate) fn counts(&self) -> bool {
-        self.ending.is_none() || (self.in_window && self.ending != Some(Ending::Displaced))
+        self.ending.is_none() || (self.in_window && !self.is_displaced())
     }
 }
 

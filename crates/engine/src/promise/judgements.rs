@@ -36,7 +36,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn judge_launches(&mut self, now: Now, launches: &[(Attempt, Time)]) {
         for (Attempt { job, nth }, at) in launches {
             let Some(record) = self.jobs.get_mut(*job) else { continue };
-            let Some(run) = record.run.as_ref().filter(|run| run.nth == *nth) else { continue };
+            let run = record.run.as_ref().filter(|run| run.nth == *nth && !run.is_displaced());
+            let Some(run) = run else { continue };
             let in_window = run.in_window;
             if in_window && record.started.is_some_and(|started| *at < started) {
                 // Its shim began the window by itself, before this daemon knew.
@@ -47,9 +48,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 mark!("a kept promise was late");
                 self.judge_start_again(now, *at, *job);
                 self.batch.touch(*job);
-            } else if !in_window && record.started.is_some_and(|started| started < *at) {
+            } else if !in_window && record.started.is_none_or(|started| started < *at) {
                 mark!("an early run began later");
-                // It was launched stopped, ahead of its window.
+                // It was launched stopped, ahead of its window. Of an attempt in a restored state the start is not known before.
                 record.started = Some(*at);
                 self.batch.touch(*job);
             }

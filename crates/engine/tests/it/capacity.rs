@@ -3,7 +3,7 @@
 use miserly_api::model::{Phase, PromiseChangeReason, WaitReason};
 use miserly_engine::{Absence, Action, DaemonReply, DaemonRequest, Input};
 
-use super::life::{CLEANUP, Life, job, seconds};
+use super::life::{CLEANUP, Life, job};
 
 /// Two jobs that run, until 100 s on processor 0 and until 50 s on processor 1, and one that waits for the second.
 fn two_and_one() -> (Life, [i64; 3]) {
@@ -67,9 +67,7 @@ fn a_job_on_a_lost_processor_moves_to_a_free_one() {
     life.actions(number);
     life.turn(10, vec![Input::Online(vec![1])]);
     let actions = life.actions(number);
-    let moved =
-        matches!(&actions[..], [Action::BeginWindow { cpus, end }] if *cpus == [1] && *end == seconds(100));
-    assert!(moved, "{actions:?}");
+    assert!(matches!(&actions[..], [Action::Move(cpus)] if *cpus == [1]), "{actions:?}");
     // Its processor is nobody else's, and the lost one is not given to anybody.
     let next = life.submit(11, job(1, 10));
     assert_eq!(start(&mut life, 12, next), 100 + CLEANUP);
@@ -113,7 +111,7 @@ fn a_job_that_starts_before_its_pool_has_shrunk_is_somewhere() {
     // Both came to be known at once, and the start was due before.
     life.turn(9, vec![Input::Online(vec![1])]);
     let actions = life.actions(next);
-    assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{actions:?}");
+    assert!(matches!(&actions[..], [Action::Move(cpus)] if *cpus == [1]), "{actions:?}");
 }
 
 /// Returns the processors of each queue by number, and those that are offline.

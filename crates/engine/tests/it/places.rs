@@ -150,7 +150,7 @@ fn whichever_processor_is_lost_jobs_are_on_those_that_are_left() {
     life.actions(first);
     life.turn(2, vec![Input::Online(vec![1])]);
     let actions = life.actions(first);
-    assert!(matches!(&actions[..], [Action::BeginWindow { cpus, .. }] if *cpus == [1]), "{actions:?}");
+    assert!(matches!(&actions[..], [Action::Move(cpus)] if *cpus == [1]), "{actions:?}");
     life.end(3, first);
     let next = life.submit(4, job(1, 100));
     assert_eq!(cpus_of(&mut life, 5, next), [1]);

@@ -4,8 +4,11 @@ use miserly_api::model::{Exit, KilledBy, LostBy, Phase, ProblemCode, Retry, Subm
 use miserly_core::{
     Context, Culprit, Event, JobId, Ledger, Machine, Policy, Rule, StartReason, State, Time, Violation,
 };
-use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, Journal, JournalBatch};
+use miserly_engine::{
+    Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, JobRow, Journal, JournalBatch,
+};
 use miserly_policies::{Params, PolicyDescriptor, Promises};
+use serde_json::{Value, json};
 
 use super::life::{Life, beside_calm, job, of, seconds};
 
@@ -196,10 +199,10 @@ fn of_stored_jobs_that_do_not_fit_the_pool_the_last_ones_are_set_aside() {
     let waits = life.submit(3, job(1, 50));
     // Another row holds the processors of both.
     let row = life.journal.job(second).unwrap().unwrap();
-    let mut body: serde_json::Value = serde_json::from_str(&row.body).unwrap();
+    let mut body: Value = serde_json::from_str(&row.body).unwrap();
     body["entry"]["request"]["cpus"] = 2.into();
     body["entry"]["state"]["on"][0]["amount"][0] = 2.into();
-    let rows = vec![miserly_engine::JobRow { body: body.to_string(), ..row }];
+    let rows = vec![JobRow { body: body.to_string(), ..row }];
     life.journal.commit(JournalBatch { rows, ..JournalBatch::default() }).unwrap();
     life.begin(4, &Absence::default());
     assert!(matches!(life.job(5, first).phase, Phase::Running(_)));
@@ -218,4 +221,45 @@ fn of_stored_jobs_that_do_not_fit_the_pool_the_last_ones_are_set_aside() {
     let view = life.job(10, second);
     assert!(matches!(view.phase, Phase::Running(_)), "{:?}", view.phase);
     assert_eq!((view.attempts, view.set_aside), (2, None));
+}
+
+/// Its policy ended it after the quantum for its whole memory, and starts it before that attempt is over.
+#[test]
+fn the_start_of_a_displaced_attempt_is_none_of_the_next_one() {
+    let mut life = Life::of_policy("eqspatial(quantum=5s, quantum_memory=100)", 4, 4);
+    let first = life.submit(1, Submission { memory: Some(700 << 10), ..job(2, 9) });
+    let again = Submission { memory: Some(700 << 10), resizable: Some(2), ..job(3, 53) };
+    let again = life.submit(1, again);
+    let attempt = Attempt { job: again, nth: FIRST };
+    let launched = vec![(attempt, seconds(1))];
+    life.begin(48, &Absence { ended: vec![ended(first, done(6))], launched, ..Absence::default() });
+    let actions = life.actions(again);
+    assert!(matches!(actions[..], [.., Action::Kill { .. }]), "{actions:?}");
+    // The launcher of the new daemon reports it, too.
+    life.turn(49, vec![Input::Launched(attempt, seconds(1))]);
+    let killed = AttemptOutcome::Ended { at: seconds(50), exit: Exit::Signal(9), by: Some(KilledBy::User) };
+    life.turn(50, vec![Input::AttemptEnded(attempt, killed)]);
+    let view = life.job(51, again);
+    let Phase::Running(allocation) = &view.phase else { panic!("{view:?}") };
+    assert_eq!((view.attempts, Life::second(allocation.start)), (2, 48));
+}
+
+/// The state is older: there the job waits behind another one, and a restore found its attempt before the command began.
+#[test]
+fn the_start_of_an_attempt_that_a_restore_found_is_that_of_its_command() {
+    let mut life = Life::new(1, 1);
+    let [_, waits] = [1, 2].map(|at| life.submit(at, job(1, 50)));
+    let row = life.journal.job(waits).unwrap().unwrap();
+    let mut body: Value = serde_json::from_str(&row.body).unwrap();
+    body["attempts"] = FIRST.into();
+    body["run"] = json!({ "nth": FIRST, "cpus": [], "in_window": false, "stopped": false });
+    let rows = vec![JobRow { body: body.to_string(), ..row }];
+    life.journal.commit(JournalBatch { rows, ..JournalBatch::default() }).unwrap();
+    let attempt = Attempt { job: waits, nth: FIRST };
+    life.begin(10, &Absence::default());
+    life.turn(11, vec![Input::Launched(attempt, seconds(11))]);
+    life.end_attempt(20, attempt);
+    let view = life.job(21, waits);
+    let Phase::Done { start, .. } = view.phase else { panic!("{view:?}") };
+    assert_eq!(Life::second(start), 11);
 }

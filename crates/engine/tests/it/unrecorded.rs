@@ -72,6 +72,33 @@ fn an_adoption_goes_on_if_its_end_cannot_be_stored() {
     assert_eq!(cpus(&mut life, 23, waits), [0]);
 }
 
+/// It was suspended when the attempt began that the state does not have.
+#[test]
+fn a_running_job_moves_off_the_processors_of_an_adopted_attempt() {
+    let both = &[0, 1][..];
+    for (machine, adopted, beside, loss) in [
+        (4, both, &[2, 3][..], None),
+        (3, both, &[2], Some("1 of 2")),
+        (3, &[1], &[0, 2], None),
+        (2, &[1], &[0], Some("1 of 2")),
+        (2, both, both, Some("2 of 2")),
+    ] {
+        let mut life = Life::new(machine, 4);
+        let number = life.submit(1, job(2, 50));
+        assert_eq!(cpus(&mut life, 2, number), both);
+        life.info.highest = OLD.job;
+        life.begin_with(3, &Absence::default(), vec![adoption(OLD, adopted)]);
+        assert_eq!(cpus(&mut life, 4, number), beside);
+        assert!(
+            matches!(&life.actions(number)[..], [Action::BeginWindow { cpus, .. }, Action::Continue] if cpus == beside)
+        );
+        let lost = life.job(4, number).capacity_lost;
+        assert_eq!(lost.as_ref().map(|how| &how[..6]), loss);
+        life.turn(5, vec![over(OLD, 5)]);
+        assert_eq!(cpus(&mut life, 6, number).len(), 2, "{machine} {adopted:?}");
+    }
+}
+
 /// Its job was planned there. The last queue would lose the processors of an attempt whose queue nobody knows.
 #[test]
 fn the_queue_of_an_adopted_attempt_lacks_what_it_holds() {

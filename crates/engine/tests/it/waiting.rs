@@ -1,6 +1,6 @@
 //! Shims that wait for the windows of promised jobs.
 
-use miserly_api::model::{Exit, Phase};
+use miserly_api::model::{Exit, KilledBy, Phase};
 use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, DaemonRequest, Input, WaitingShimLimits,
 };
@@ -100,4 +100,28 @@ fn a_job_whose_shims_fail_gets_no_more_of_them() {
     }
     assert!(!life.actions(one).iter().any(|action| matches!(action, Action::Launch(_))));
     assert_eq!(life.status(5).needs_daemon_from.map(Life::second), Some(50 + CLEANUP));
+}
+
+#[test]
+fn a_command_that_a_withdrawn_shim_began_is_a_start_of_its_job_only_if_it_ends_by_itself() {
+    for by in [None, Some(KilledBy::User)] {
+        let (mut life, [first, one, two, three]) = waiting();
+        for other in [two, three] {
+            life.ask(2, DaemonRequest::Cancel { job: other, array: false }).unwrap();
+        }
+        life.ask(2, DaemonRequest::Hold { job: one, move_promises: true }).unwrap();
+        let shim = Attempt { job: one, nth: 1 };
+        life.turn(3, vec![Input::Launched(shim, seconds(3))]);
+        let outcome = AttemptOutcome::Ended { at: seconds(4), exit: Exit::Code(0), by };
+        life.turn(4, vec![Input::AttemptEnded(shim, outcome)]);
+        let started = if by.is_none() {
+            3
+        } else {
+            assert_eq!(life.job(5, one).phase, Phase::Held);
+            life.end(6, first);
+            life.ask(7, DaemonRequest::Release(one)).unwrap();
+            7
+        };
+        assert_eq!(life.job(8, one).phase.started().map(Life::second), Some(started));
+    }
 }

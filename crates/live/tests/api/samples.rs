@@ -131,7 +131,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         mail: Some(Mail { on: vec![MailEvent::End], to: Some("ada@example.org".to_owned()) }),
         gpus: 2,
         has_gpus: vec![0, 3],
-        capacity_lost: Some("1 of 4 processors are offline".to_owned()),
+        capacity_lost: Some("1 of 4 processors are offline, or adopted jobs have them".to_owned()),
         epilog_failed: Some("exit 4".to_owned()),
         written_out: true,
         write_out_failed: Some("killed after 50 s".to_owned()),

@@ -50,8 +50,8 @@ impl World {
         for window in windows {
             for cpu in &window.cpus {
                 let Some(other) = owner.insert(*cpu, window.clone()) else { continue };
-                // One of them was suspended. The state does not know that, and nobody would let it continue later.
-                if self.suspends && is_adopted(other.attempt) && is_adopted(window.attempt) {
+                // One of them was suspended for the other, which the state does not have. It does not know that, and lets it continue.
+                if self.suspends && (is_adopted(other.attempt) || is_adopted(window.attempt)) {
                     continue;
                 }
                 let since = window.since.max(other.since).max(quiet_since);

@@ -69,7 +69,12 @@ impl Machine {
             match signal {
                 // A frozen process receives it when it thaws.
                 MainSignal::Continue | MainSignal::Stop if place.is_frozen.get() => {}
-                MainSignal::Stop => main.signal(Signal::Stop, now),
+                MainSignal::Stop => {
+                    if main.is_preparing() {
+                        self.held_back.borrow_mut().insert(place.attempt);
+                    }
+                    main.signal(Signal::Stop, now);
+                }
                 MainSignal::Continue => main.signal(Signal::Continue, now),
                 MainSignal::Terminate => main.signal(Signal::Terminate, now),
                 MainSignal::Kill => main.die(now),

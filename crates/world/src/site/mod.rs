@@ -27,7 +27,7 @@ mod records;
 mod seals;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 use std::rc::Rc;
@@ -89,6 +89,8 @@ pub(crate) struct Machine {
     /// The habits of the jobs of each submission, by their runs. The command names the submission.
     habits: RefCell<BTreeMap<u32, Vec<Habit>>>,
     begun: RefCell<BTreeMap<Attempt, i64>>,
+    /// The attempts that a signal from outside stopped before their commands.
+    held_back: RefCell<BTreeSet<Attempt>>,
     /// The jobs whose starts blocked until their shims ended them, and for how long.
     blocked: RefCell<BTreeMap<i64, i64>>,
     /// The jobs among them that were launched again.
@@ -308,6 +310,11 @@ impl Machine {
     /// Returns the instant at which the command of an attempt began.
     pub(crate) fn begun_at(&self, attempt: Attempt) -> Option<i64> {
         self.begun.borrow().get(&attempt).copied()
+    }
+
+    /// Returns whether a signal from outside kept the command of an attempt from its begin, although it was permitted.
+    pub(crate) fn was_held_back(&self, attempt: Attempt) -> bool {
+        self.held_back.borrow().contains(&attempt)
     }
 
     /// Returns the jobs that were launched again after their start had blocked until its end, and for how long it had.
