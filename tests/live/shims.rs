@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_api::model::{Exit, JobView, KilledBy, Phase, PromiseChangeReason, Submission};
@@ -203,6 +205,41 @@ fn promised_jobs_start_at_their_promises_without_a_daemon() {
         assert!(matches!(ended.phase, Phase::Killed { by: KilledBy::Time, .. }), "{ended:?}");
         assert_eq!(ended.runs, 1);
         kept_but_for_stalls(&ended);
+    }
+}
+
+/// Prints the time of the daemon, and of the next start, after the end of a job before 3 and 250 waiting shims.
+#[test]
+#[ignore = "a measurement: cargo test --features full --test live -- --ignored --nocapture measured_cost_of_an_early_end"]
+fn measured_cost_of_an_early_end() {
+    for (per_cpu, least) in [(2, 3), (128, 240)] {
+        let daemon = Daemon::new(&format!(
+            "opportunistic = false\nwaiting-shims-per-cpu = {per_cpu}\n{}horizon = \"30d\"\n",
+            exact_queue("miser")
+        ));
+        let running = cpus().iter().map(|_| daemon.submit(&sh("exec sleep 600", 700.0))).collect::<Vec<_>>();
+        let times = (0..258).map(|nth| 60.0 + f64::from(nth * 37 % 600));
+        let waiting: Vec<i64> = times.map(|time| daemon.submit(&sh("exec sleep 1000", time))).collect();
+        let shims = until("the shims wait", SOON, || {
+            let waits = daemon.client().status().expect("a status").waiting_shims;
+            (waits >= least).then_some(waits)
+        });
+        let used = || -> u64 {
+            let pid = daemon.pid().expect("a daemon").as_raw_nonzero().get().unsigned_abs();
+            let field = |nth| processes::stat(pid, nth).and_then(|text| text.parse::<u64>().ok());
+            field(14).zip(field(15)).map(|(user, system)| user + system).expect("its times")
+        };
+        let (before, asked) = (used(), Timestamp::now());
+        daemon.client().cancel(running[0], false).expect("it can be cancelled");
+        until("the next job starts", SOON, || {
+            waiting.iter().any(|job| matches!(daemon.job(*job).phase, Phase::Running(_))).then_some(())
+        });
+        let start = Timestamp::now().duration_since(asked);
+        thread::sleep(Duration::from_secs(3));
+        println!(
+            "{shims} shims: the next start after {start:#}, {} ticks of processor time",
+            used() - before
+        );
     }
 }
 

@@ -91,6 +91,7 @@ pub const fn promise_cause(why: PromiseChangeReason) -> &'static str {
         PromiseChangeReason::Overdue => "a running job is overdue",
         PromiseChangeReason::Away => "the daemon did not run or stalled, or the machine was suspended",
         PromiseChangeReason::Shutdown => "the machine or the session shut down",
+        PromiseChangeReason::Launch => "the launch took longer than the slack of the promise",
         PromiseChangeReason::Capacity => "the machine lost capacity",
         PromiseChangeReason::Amended => "another request was amended",
         PromiseChangeReason::Lost => "its attempt was lost, and it runs again",

@@ -573,6 +573,8 @@ pub enum PromiseChangeReason {
     Away,
     /// The machine, or the session of the daemon, shut down when the job was due.
     Shutdown,
+    /// The launch alone took longer than the slack: the daemon or the shim woke up, and made the process.
+    Launch,
     /// The machine lost capacity.
     Capacity,
     /// Another request was amended.

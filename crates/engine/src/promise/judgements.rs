@@ -5,6 +5,7 @@ use miserly_core::{BreachCause, Span, State, Time};
 use miserly_marks::mark;
 
 use crate::promise::counts::PromiseBook;
+use crate::promise::log::cause_of_delay;
 use crate::{Attempt, Engine, Journal, Launcher, Now, Record};
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -57,10 +58,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    /// Judges the promise of a job again whose recorded start did not take place. It starts at `at`, as the daemon was away.
+    /// Judges the promise of a job again whose recorded start did not take place. It starts at `at`.
     pub(crate) fn judge_start_again(&mut self, now: Now, at: Time, job: i64) {
-        let (cause, wall) = (self.promise_cause(BreachCause::Away), now.wall);
+        let (away, wall) = (self.promise_cause(BreachCause::Away), now.wall);
         let Some(record) = self.jobs.get_mut(job) else { return };
+        let cause = record.started.map_or(away, |due| cause_of_delay(due, at, away));
         let book = &mut self.values.promises;
         record.promise.take_start_back(book, job);
         record.promise.move_plan(wall, at, cause);

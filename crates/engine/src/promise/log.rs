@@ -166,7 +166,7 @@ impl PromiseLog {
         }
     }
 
-    /// Judges the open promise of a job that starts at `at`. `cause` is that of a delay after the planned start.
+    /// Judges the open promise of a job that starts at `at`. `cause` is that of a delay that is longer than a launch.
     pub(crate) fn start(
         &mut self,
         book: &mut PromiseBook,
@@ -176,10 +176,12 @@ impl PromiseLog {
         cause: PromiseChangeReason,
     ) {
         let Some(open) = self.open else { return };
+        let planned = self.entries.last().map_or(open.latest, |last| last.start) - open.slack;
         let verdict = if at <= open.latest {
             Verdict::Kept
         } else {
-            Verdict::Late { by: at - open.latest, cause: open.cause.unwrap_or(cause) }
+            let cause = open.cause.unwrap_or_else(|| cause_of_delay(planned, at, cause));
+            Verdict::Late { by: at - open.latest, cause }
         };
         self.judge(book, job, wall, verdict);
     }
@@ -381,6 +383,11 @@ impl PromiseLog {
     }
 }
 
+/// Returns the cause of a start at `at` that was due at `due`: the launch, or `cause` if the delay is longer than that.
+pub(crate) fn cause_of_delay(due: Time, at: Time, cause: PromiseChangeReason) -> PromiseChangeReason {
+    if at - due <= LONGEST_DELAY { PromiseChangeReason::Launch } else { cause }
+}
+
 /// Counts a cause.
 fn mark_cause(cause: PromiseChangeReason) {
     mark_variant!(
@@ -391,6 +398,7 @@ fn mark_cause(cause: PromiseChangeReason) {
             Overdue,
             Away,
             Shutdown,
+            Launch,
             Capacity,
             Amended,
             Lost,

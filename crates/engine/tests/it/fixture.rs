@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use miserly_api::model::{Array, Condition, Filter, LostBy, Retry, Submission, When};
+use miserly_core::Span;
 use miserly_engine::{
     Absence, Account, Attempt, AttemptOutcome, Caller, Credential, DaemonReply, DaemonRequest, Input, Record,
     Usage, WaitingShimLimits,
 };
 use serde_json::{Value, json};
 
-use super::life::{Life, early, job};
+use super::life::{Life, early, job, seconds};
 use super::support::{from_json, to_json};
 
 /// The second at which the fixture was asked.
@@ -37,7 +38,9 @@ fn lived() -> Life {
         of_processes: false,
     };
     let ended = life.submit(1, job(1, 20));
-    life.turn(2, vec![Input::Used(Attempt { job: ended, nth: 1 }, used(3_000_000))]);
+    let attempt = Attempt { job: ended, nth: 1 };
+    let launched = seconds(1) + Span::from_ticks(3_000);
+    life.turn(2, vec![Input::Launched(attempt, launched), Input::Used(attempt, used(3_000_000))]);
     life.end(3, ended);
     let lost = life.submit(4, Submission { restartable: true, ..job(1, 60) });
     let shim = AttemptOutcome::Lost(LostBy::Shim);
@@ -161,6 +164,6 @@ fn write_the_fixture() {
     let mut life = lived();
     let said = said(&mut life);
     let fixture = json!({ "state": to_json(&life.journal), "said": said });
-    fs::create_dir_all(path(8).parent().unwrap()).unwrap();
-    fs::write(path(8), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
+    fs::create_dir_all(path(9).parent().unwrap()).unwrap();
+    fs::write(path(9), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
 }

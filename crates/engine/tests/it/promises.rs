@@ -178,6 +178,46 @@ fn a_short_delay_costs_a_job_nothing() {
     assert!(first.late.is_none() && second.promise.unwrap().at_risk.is_none());
 }
 
+/// Without slack the launch alone makes a start late. That is no absence of the daemon, up to a quarter of a second.
+#[test]
+fn a_start_that_only_its_launch_delays_has_that_cause() {
+    for policy in POLICIES {
+        for (micros, cause) in [
+            (0, None),
+            (3_000, Some(PromiseChangeReason::Launch)),
+            (250_000, Some(PromiseChangeReason::Launch)),
+            (250_001, Some(PromiseChangeReason::Away)),
+        ] {
+            let mut life = Life::of_policy(policy, 1, 1);
+            let number = life.submit(1, job(1, 20));
+            let launched = seconds(1) + miserly_core::Span::from_ticks(micros);
+            life.turn(2, vec![Input::Launched(Attempt { job: number, nth: 1 }, launched)]);
+            let late = life.job(3, number).late;
+            assert_eq!(late.map(|late| late.why), cause, "{policy}, {micros} us: {late:?}");
+            assert_eq!(life.status(3).late, u64::from(cause.is_some()), "{policy}, {micros} us");
+        }
+    }
+}
+
+/// The job was to start long before its promise, and began right behind it.
+#[test]
+fn a_launch_long_after_the_recorded_start_is_an_absence() {
+    for policy in POLICIES {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let first = life.submit(1, job(1, 20));
+        let second = life.submit(1, job(1, 20));
+        let promised = life.job(1, second).promise.expect("a promise").promised.start;
+        life.end(10, first);
+        let launched = seconds(Life::second(promised)) + miserly_core::Span::from_ticks(100_000);
+        life.turn(
+            Life::second(promised) + 1,
+            vec![Input::Launched(Attempt { job: second, nth: 1 }, launched)],
+        );
+        let late = life.job(30, second).late.expect("it is late");
+        assert!(late.why == PromiseChangeReason::Away && late.by < 0.2, "{policy}: {late:?}");
+    }
+}
+
 /// The shim was stopped before the command began, and the command is so short that both arrive at once.
 #[test]
 fn a_job_that_began_late_and_has_ended_is_late() {

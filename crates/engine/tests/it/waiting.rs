@@ -1,6 +1,7 @@
 //! Shims that wait for the windows of promised jobs.
 
-use miserly_api::model::{Exit, KilledBy, Phase};
+use miserly_api::model::{Exit, KilledBy, Phase, PromiseChangeReason};
+use miserly_core::Span;
 use miserly_engine::{
     Absence, Action, Attempt, AttemptOutcome, BegunWindow, DaemonRequest, Input, WaitingShimLimits,
 };
@@ -70,6 +71,51 @@ fn a_window_that_began_without_a_daemon_is_that_of_its_job() {
     assert_eq!(Life::second(holding.start), 50 + CLEANUP);
     assert!(matches!(life.job(60, two).phase, Phase::Queued));
     assert_eq!(life.unkept(60), 0);
+}
+
+/// Whether a daemon is there makes no difference: the shim woke up late.
+#[test]
+fn a_window_that_began_late_without_a_daemon_has_the_launch_as_its_cause() {
+    for (micros, cause) in [(3_000, PromiseChangeReason::Launch), (3_000_000, PromiseChangeReason::Away)] {
+        for has_ended in [false, true] {
+            let (mut life, [first, one, ..]) = waiting();
+            let promised = life.job(2, one).promise.expect("a promise").promised.start;
+            let attempt = Attempt { job: one, nth: 1 };
+            let started = seconds(50 + CLEANUP) + Span::from_ticks(micros);
+            let ended = |at, job| {
+                let ended = AttemptOutcome::Ended { at: seconds(at), exit: Exit::Code(0), by: None };
+                (Attempt { job, nth: 1 }, ended)
+            };
+            let begun = BegunWindow { attempt, cpus: vec![0, 1], end: seconds(70 + CLEANUP) };
+            let meanwhile = Absence {
+                ended: [ended(50, first)].into_iter().chain(has_ended.then(|| ended(58, one))).collect(),
+                launched: vec![(attempt, started)],
+                begun: if has_ended { vec![] } else { vec![begun] },
+                ..Absence::default()
+            };
+            life.begin(60, &meanwhile);
+            let view = life.job(60, one);
+            let late = view.late.expect("the promise has no slack");
+            assert_eq!(late.why, cause, "{has_ended}: promised by {promised}, {late:?}");
+        }
+    }
+}
+
+/// The number of shims is bounded, and not the time until their windows begin: an early end is cheap.
+#[test]
+fn an_early_end_sends_each_waiting_shim_one_window_at_most() {
+    let mut life = Life::new(8, 8);
+    life.setup.waiting_shims = WaitingShimLimits { most: 256, per_cpu: 2 };
+    life.begin(0, &Absence::default());
+    let running = [50, 51, 52, 53, 54, 55, 56, 57].map(|time| life.submit(1, job(1, time)));
+    let waiting: Vec<i64> = (20..36).map(|time| life.submit(1, job(1, time))).collect();
+    for job in &waiting {
+        life.actions(*job);
+    }
+    assert_eq!(life.status(2).waiting_shims, 16);
+    life.end(10, running[0]);
+    let sent: Vec<usize> = waiting.iter().map(|job| life.actions(*job).len()).collect();
+    assert!(sent.iter().all(|sent| *sent <= 1) && sent.iter().sum::<usize>() > 1, "{sent:?}");
 }
 
 #[test]
