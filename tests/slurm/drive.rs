@@ -4,8 +4,8 @@ use std::os::unix::process::CommandExt;
 
 use super::*;
 
-/// A user that is an operator of the accounting, and nothing else.
-const OPERATOR: u32 = 65534;
+/// A user that is an operator of the accounting, and nothing else. Since 25.11 Slurm takes `nobody` for no user.
+const OPERATOR: (&str, u32) = ("mail", 8);
 
 /// A running driver, killed at its end.
 struct Driver<'a> {
@@ -19,14 +19,12 @@ impl<'a> Driver<'a> {
     /// Starts a driver that runs as an operator.
     fn start(cluster: &'a Cluster, name: &str, arguments: &[&str]) -> Driver<'a> {
         cluster.run("sacctmgr", &["-i", "add", "account", "all"]);
-        let operator = ["-i", "add", "user", "nobody", "account=all", "adminlevel=Operator"];
-        cluster.run("sacctmgr", &operator);
-        until("there is an operator", || {
-            cluster.text("sacctmgr", &["-n", "list", "user", "nobody"]).contains("Operator")
-        });
+        let (user, uid) = OPERATOR;
+        cluster.run("sacctmgr", &["-i", "add", "user", user, "account=all", "adminlevel=Operator"]);
+        cluster.set_level("Operator");
         let state = cluster.folder.path().join(name);
         fs::create_dir_all(&state).unwrap();
-        std::os::unix::fs::chown(&state, Some(OPERATOR), Some(OPERATOR)).unwrap();
+        std::os::unix::fs::chown(&state, Some(uid), Some(uid)).unwrap();
         let state = state.to_str().unwrap().to_owned();
         let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         let child = Driver::spawn(cluster, &state, &arguments);
@@ -42,8 +40,8 @@ impl<'a> Driver<'a> {
         Command::new(program(cluster))
             .args(["slurm", "drive", "--json", "--state", state, "--slurm-conf", &cluster.configuration])
             .args(arguments)
-            .uid(OPERATOR)
-            .gid(OPERATOR)
+            .uid(OPERATOR.1)
+            .gid(OPERATOR.1)
             .current_dir("/")
             .stdout(log.try_clone().unwrap())
             .stderr(log)
@@ -140,6 +138,25 @@ impl Cluster {
 
     fn comment_of(&self, job: &str) -> String {
         self.text("squeue", &["-h", "-j", job, "-o", "%k"]).trim().trim_matches('"').to_owned()
+    }
+
+    /// Returns a column of a job, byte for byte.
+    fn column(&self, job: &str, name: &str) -> String {
+        let text = self.text("squeue", &["-h", "-j", job, "-O", &format!("{name}:|")]);
+        text.strip_suffix("|\n").unwrap_or_else(|| panic!("{text:?}")).to_owned()
+    }
+
+    /// Changes the rights of the user of the driver.
+    fn set_level(&self, level: &str) {
+        let (user, uid) = OPERATOR;
+        self.run("sacctmgr", &["-i", "modify", "user", user, "set", &format!("adminlevel={level}")]);
+        let known = format!("UserName={user}({uid})");
+        until("the controller knows its rights", || {
+            let users = self.text("scontrol", &["show", "assoc_mgr", "flags=users"]);
+            users
+                .lines()
+                .any(|line| line.starts_with(&known) && line.contains(&format!("AdminLevel={level}")))
+        });
     }
 }
 
