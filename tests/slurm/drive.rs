@@ -870,6 +870,62 @@ fn a_thousand_jobs_with_troubles_of_all_kinds() {
         }
         let victim = jobs[usize::try_from(dice.roll(jobs.len() as u64)).unwrap()].clone();
         match dice.roll(8) {
+/// Promises are in the comment of administrators as soon as the driver may write there. Then the comments of users stay byte for
+/// byte, also without the driver and after it, and the promises that it has left there go.
+#[test]
+fn an_administrator_leaves_the_comments_of_users_as_they_are() {
+    const TEXT: &str = " it's \"mine\"  Extra=foo StdErr=/x | miserly: my own, grüße ";
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut driver = Driver::start(&cluster, "administrator", &under("conservative"));
+    let filler = cluster.submit(&["-n32", "-t5"], "sleep 300");
+    driver.until("the machine is full", || cluster.state_of(&filler) == "RUNNING");
+    let former = cluster.submit(&["-n32", "-t5", "--comment=mine"], "true");
+    let promised = |job: &str| cluster.comment_of(job).contains("mine | miserly: starts by ");
+    driver.until("an operator writes into the comment of the user", || promised(&former));
+    driver.kill();
+    cluster.set_level("Administrator");
+    driver.again();
+    let admin = |job: &str| cluster.column(job, "admin_comment");
+    driver.until("the former promise goes", || cluster.column(&former, "Comment") == "mine");
+    driver.until("there is a new one", || admin(&former).starts_with("miserly: starts by "));
+    let text = format!("--comment={TEXT}");
+    let own = cluster.submit(&["-n32", "-t5", &text], "true");
+    let array = cluster.submit(&["-n32", "-t5", "-a1-3", &text], "true");
+    driver.until("a promise", || admin(&own).starts_with("miserly: starts by "));
+    driver.until("those of an array", || admin(&array).starts_with("miserly: the first of these tasks "));
+    let queue = cluster.run(env!("CARGO_BIN_EXE_miserly"), &["queue", "--slurm", "--json"]);
+    let queue: Value = serde_json::from_slice(&queue.stdout).unwrap();
+    let by = |id: &str| {
+        queue.as_array().unwrap().iter().find(|job| job["job"] == id).unwrap()["starts_by"].clone()
+    };
+    assert!(by(&own).is_string() && by(&former).is_string(), "{queue}");
+    // An administrator of the site has words there too.
+    cluster.text("scontrol", &["update", &format!("JobId={own}"), "AdminComment=of the site"]);
+    cluster.text("scontrol", &["hold", &own]);
+    driver.until("the hold", || admin(&own) == "of the site | miserly: not planned: it is held");
+    let untouched = |job: &str| assert_eq!(cluster.column(job, "Comment"), TEXT, "{}", driver.log());
+    untouched(&own);
+    untouched(&array);
+    driver.kill();
+    cluster.miserly(&["hand-back", "--state", &driver.state]);
+    assert_eq!(
+        (admin(&own).as_str(), admin(&former).as_str(), admin(&array).as_str()),
+        ("of the site", "", "")
+    );
+    assert_eq!(cluster.column(&former, "Comment"), "mine");
+    let untouched = |job: &str| assert_eq!(cluster.column(job, "Comment"), TEXT);
+    untouched(&own);
+    untouched(&array);
+    // Without the right, promises are in the comments of users again.
+    driver.again();
+    driver.until("a promise to the administrator", || admin(&former).starts_with("miserly: starts by "));
+    cluster.set_level("Operator");
+    let after = cluster.submit(&["-n32", "-t5", "--comment=mine"], "true");
+    driver.until("a promise to the operator", || promised(&after));
+    cluster.cancel_all();
+}
+
             0..=2 => {
                 kills += 1;
                 driver.kill();

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use miserly_slurm::{Cluster, Detail, Job, JobState, Slurm};
+use miserly_slurm::{Cluster, Job, JobState, Slurm};
 
-use crate::desk::{Stored, StoredJob, Used, has_driver_comment, own_comment, waiting_groups, waiting_tasks};
+use crate::comment::{CommentField, orders_to_clear};
+use crate::desk::{Stored, StoredJob, Used};
 use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
@@ -93,7 +94,10 @@ impl Drive {
             }
             orders.push(end);
         }
-        for order in own_comments(slurm, &cluster, &stored.jobs)? {
+        let known = stored.jobs.keys().filter_map(|id| cluster.jobs.get(id));
+        let both = [CommentField::Comment, CommentField::AdminComment];
+        let comments = if stored.jobs.is_empty() { BTreeMap::new() } else { Cluster::comments(slurm)? };
+        for order in orders_to_clear(&both, known, &cluster, &comments) {
             for command in order.commands() {
                 // A job may have ended meanwhile.
                 slurm.control(&command)?;
@@ -102,30 +106,6 @@ impl Drive {
         }
         Ok(HandedBack { reservation, orders, stay_suspended, kept, has_ended })
     }
-}
-
-/// Returns the orders that take the words of a driver out of the comments of its jobs: they are no longer true.
-fn own_comments(
-    slurm: &Slurm,
-    cluster: &Cluster,
-    stored: &BTreeMap<String, StoredJob>,
-) -> Result<Vec<Order>, DriveError> {
-    let known: Vec<String> = stored.keys().filter(|id| cluster.jobs.contains_key(*id)).cloned().collect();
-    let mut orders = vec![];
-    let groups = waiting_groups(cluster);
-    // The waiting tasks of an array have one comment.
-    let mut numbers = BTreeSet::new();
-    for (id, form) in Detail::read_with_comments(slurm, cluster, &known)? {
-        let Some(job) = cluster.jobs.get(&id) else { continue };
-        let has_comment = form.comment.as_deref().is_some_and(has_driver_comment);
-        if !has_comment || !numbers.insert(job.number) {
-            continue;
-        }
-        let tasks = groups.get(&job.number).and_then(|group| waiting_tasks(group));
-        let text = own_comment(form.comment.as_deref()).unwrap_or_default();
-        orders.push(Order::Tell { job: id, tasks, text });
-    }
-    Ok(orders)
 }
 
 /// Resumes the jobs that a driver has suspended, where their processors are free. Returns the orders, and the jobs that stay suspended.

@@ -70,13 +70,13 @@ const FORMS: [Form; 11] = [
         what: "the comment of a job",
         since: (22, 5),
         prints: "scontrol: two blanks end it, and a blank within may look so",
-        read_as: "%k of squeue, byte for byte",
+        read_as: "Comment of squeue -O, byte for byte",
     },
     Form {
         what: "the comment of a job",
         since: (25, 11),
         prints: "scontrol: one blank ends it; SubmitLine, a text of the user, is before it",
-        read_as: "%k of squeue, byte for byte",
+        read_as: "Comment of squeue -O, byte for byte",
     },
     Form {
         what: "generic resources",

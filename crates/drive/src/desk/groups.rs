@@ -77,7 +77,7 @@ mod tests {
             owner: 0,
             fallback: Span::TICK,
             margin: Span::TICK,
-            comments: false,
+            comments: None,
             lead: None,
             leaving: Span::ZERO,
         };

@@ -39,17 +39,14 @@ use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job, Reservation};
 
 use self::arrays::ArrayPlaces;
-use self::asking::earlier_comment;
-pub(crate) use self::asking::{has_driver_comment, own_comment, waiting_groups, waiting_tasks};
-
-pub use self::asking::DriverComment;
-
+pub(crate) use self::asking::{waiting_groups, waiting_tasks};
 use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
 use self::opportunistic::Opportunistic;
 pub(crate) use self::quanta::Used;
 use self::rebuild::holds_nodes;
+use crate::comment::earlier_comment;
 use crate::forecasts::Likely;
 use crate::notes::{Note, StartRecord};
 use crate::orders::Order;
