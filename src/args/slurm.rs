@@ -255,7 +255,7 @@ pub(crate) struct SlurmDriveArgs {
 
     /// Drives a cluster of a version of Slurm whose output is not known
     ///
-    /// Another version may print the same words with another meaning. Compare `miserly slurm status` with squeue and sinfo before.
+    /// Another version may print the same words with another meaning. Call `miserly slurm check --probe` before.
     #[arg(long)]
     pub(crate) untested_version: bool,
 

@@ -13,7 +13,7 @@ use miserly_view::plain;
 use serde::Serialize;
 
 use super::signals::{end_at_signal, is_signalled};
-use super::{instant, learned, read};
+use super::{instant, learned, warn};
 use crate::args::{SlurmDriveArgs, SlurmHandBackArgs};
 use crate::commands::live::counted;
 use crate::failure::INTERRUPTED;
@@ -30,10 +30,11 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
-    let cluster = read(&slurm)?;
+    let cluster = Cluster::read(&slurm)?;
     if !args.untested_version {
-        cluster.configuration.check_tested()?;
+        cluster.configuration.check_known()?;
     }
+    warn(cluster.configuration.untested_version());
     let seconds = |time: Duration| {
         Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };

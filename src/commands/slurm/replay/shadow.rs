@@ -17,7 +17,7 @@ use miserly_workload::{JobOptions, Overrun, Trace};
 use super::{Accounting, accounting, left_out_text, plain, times};
 use crate::args::SlurmShadowArgs;
 use crate::commands::live::{counted, shadow_text};
-use crate::commands::slurm::read;
+use crate::commands::slurm::read_to_schedule;
 use crate::output::{print, print_json};
 
 /// The outcome of jobs in a simulation, by their place in the log.
@@ -52,7 +52,7 @@ struct Replayed {
 
 pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
-    let cluster = read(&slurm)?;
+    let cluster = read_to_schedule(&slurm)?;
     let accounting = accounting(&slurm, &args.period)?;
     if !args.json {
         accounting.check(&args.period)?;

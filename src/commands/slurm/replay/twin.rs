@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::{Accounting, accounting, left_out_text, plain, times, with_warm_up};
 use crate::args::SlurmTwinArgs;
 use crate::commands::live::counted;
-use crate::commands::slurm::{read, seconds};
+use crate::commands::slurm::{read_to_schedule, seconds};
 use crate::output::{print, print_json};
 
 /// The most recorded states from which a twin decides.
@@ -40,7 +40,7 @@ struct TwinDoc {
 pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
-    read(&slurm)?;
+    read_to_schedule(&slurm)?;
     let accounting = accounting(&slurm, &args.period)?;
     let eligible = accounting.eligible(&args.period);
     if !args.json {
