@@ -314,6 +314,12 @@ pub(crate) struct SlurmHandBackArgs {
     /// The name of the reservation by which the driver holds the nodes [default: that of the state, or miserly]
     #[arg(long, value_name = "NAME", value_parser = reservation)]
     pub(crate) reservation: Option<String>,
+
+    /// Stays, and hands the nodes back whenever the driver of --state has been gone for this time: 30s [default: hands them back now, and ends]
+    ///
+    /// A driver that is back within this time keeps the nodes.
+    #[arg(long, value_name = "TIME", value_parser = period, requires = "state", conflicts_with = "reservation")]
+    pub(crate) when_gone: Option<Duration>,
 }
 
 /// Returns the time of a fallback. Slurm's reservations have whole minutes.

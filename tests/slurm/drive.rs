@@ -687,6 +687,54 @@ fn without_its_driver_a_cluster_schedules_by_itself_and_is_taken_back() {
     check(&cluster, &driver, &[last], &[]);
 }
 
+/// The nodes stay those of a driver that is back at once. Without one, they are handed back long before the reservation ends, and
+/// the promises go.
+#[test]
+fn the_nodes_of_a_driver_that_is_gone_are_handed_back() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut driver = Driver::start(&cluster, "gone", &["-p", "conservative", "--fallback", "1h"]);
+    let log = format!("{}.back", driver.state);
+    let mut back = Command::new(program(&cluster))
+        .args(["slurm", "hand-back", "--state", &driver.state, "--when-gone", "10s"])
+        .args(["--slurm-conf", &cluster.configuration])
+        .uid(OPERATOR.1)
+        .gid(OPERATOR.1)
+        .current_dir("/")
+        .stdout(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let said = || fs::read_to_string(&log).unwrap();
+    let runs = cluster.submit(&["-n32", "-t5"], "sleep 300");
+    driver.until("it runs", || cluster.state_of(&runs) == "RUNNING");
+    let waits = cluster.submit(&["-n32", "-t5", "--comment=mine"], "sleep 300");
+    let promised = || cluster.comment_of(&waits).starts_with("mine | miserly: starts by ");
+    driver.until("a promise", promised);
+    for _ in 0..2 {
+        driver.kill();
+        sleep(Duration::from_secs(3));
+        driver.again();
+        sleep(Duration::from_secs(9));
+    }
+    assert!(promised() && said().is_empty(), "{}\n{}", said(), driver.log());
+    driver.kill();
+    driver.until("the promise goes", || cluster.comment_of(&waits) == "mine");
+    assert_eq!(said(), "Slurm schedules by itself; 0 jobs placed and not started\n");
+    cluster.text("scancel", &[&runs]);
+    driver.until("Slurm starts it", || cluster.state_of(&waits) == "RUNNING");
+    // A driver that is back is no longer gone.
+    driver.again();
+    let reserved = || cluster.text("scontrol", &["show", "reservation"]).contains("State=ACTIVE");
+    driver.until("it takes the nodes again", reserved);
+    sleep(Duration::from_secs(12));
+    assert!(reserved(), "{}", driver.log());
+    driver.kill();
+    driver.until("the nodes are handed back again", || said().lines().count() == 2);
+    back.kill().unwrap();
+    back.wait().unwrap();
+    cluster.cancel_all();
+}
+
 #[test]
 fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let Some(cluster) = cluster() else { return };
@@ -822,54 +870,6 @@ fn a_driver_touches_its_own_reservation_only() {
     cluster.cancel_all();
 }
 
-/// The processors of all nodes.
-fn processors(cluster: &Cluster) -> u64 {
-    let nodes = cluster.json(&["status", "--json"])["nodes"].clone();
-    nodes.as_object().unwrap().values().map(|node| node["cpus"].as_u64().unwrap()).sum()
-}
-
-/// Submits a random job of at most half of the processors. Returns its name and whether it fails.
-fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String, bool) {
-    let wide = dice.roll(10) == 0;
-    let cpus = 1 + dice.roll(if wide { processors / 2 } else { processors / 16 });
-    let fails = dice.roll(10) == 0;
-    let seconds = 1 + dice.roll(number("MISERLY_DRIVE_SECONDS", 30));
-    let script = format!("sleep {seconds}; exit {}", u8::from(fails));
-    let longest = number("MISERLY_DRIVE_LIMIT", 0);
-    let limit = if longest > 0 { 1 + dice.roll(longest) } else { 1 + seconds / 30 };
-    let (cpus, limit) = (format!("-n{cpus}"), format!("-t{limit}"));
-    (cluster.submit(&[&cpus, &limit], &script), fails)
-}
-
-/// By hand, as in .ci/testing.md: random jobs while users, nodes, the controller and the driver do as they like.
-#[test]
-#[ignore = "takes half an hour"]
-#[expect(clippy::too_many_lines, reason = "one story")]
-fn a_thousand_jobs_with_troubles_of_all_kinds() {
-    let Some(cluster) = cluster() else { return };
-    cluster.cancel_all();
-    let (count, troubles) = (number("MISERLY_DRIVE_JOBS", 1000), number("MISERLY_DRIVE_TROUBLES", 120));
-    let policy = std::env::var("MISERLY_DRIVE_POLICY").unwrap_or_else(|_| "conservative".to_owned());
-    let mut driver = Driver::start(&cluster, "torture", &under(&policy));
-    let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
-    let all = processors(&cluster);
-    let (mut jobs, mut cancelled, mut failing) = (vec![], vec![], vec![]);
-    let [mut kills, mut restarts, mut drains] = [0; 3];
-    let mut drained: Option<String> = None;
-    for number in 0..count {
-        let (job, fails) = submit_random(&cluster, &mut dice, all);
-        if fails {
-            failing.push(job.clone());
-        }
-        jobs.push(job);
-        if dice.roll(4) == 0 {
-            sleep(Duration::from_millis(500 + dice.roll(2000)));
-        }
-        if dice.roll(count) >= troubles {
-            continue;
-        }
-        let victim = jobs[usize::try_from(dice.roll(jobs.len() as u64)).unwrap()].clone();
-        match dice.roll(8) {
 /// Promises are in the comment of administrators as soon as the driver may write there. Then the comments of users stay byte for
 /// byte, also without the driver and after it, and the promises that it has left there go.
 #[test]
@@ -926,6 +926,54 @@ fn an_administrator_leaves_the_comments_of_users_as_they_are() {
     cluster.cancel_all();
 }
 
+/// The processors of all nodes.
+fn processors(cluster: &Cluster) -> u64 {
+    let nodes = cluster.json(&["status", "--json"])["nodes"].clone();
+    nodes.as_object().unwrap().values().map(|node| node["cpus"].as_u64().unwrap()).sum()
+}
+
+/// Submits a random job of at most half of the processors. Returns its name and whether it fails.
+fn submit_random(cluster: &Cluster, dice: &mut Dice, processors: u64) -> (String, bool) {
+    let wide = dice.roll(10) == 0;
+    let cpus = 1 + dice.roll(if wide { processors / 2 } else { processors / 16 });
+    let fails = dice.roll(10) == 0;
+    let seconds = 1 + dice.roll(number("MISERLY_DRIVE_SECONDS", 30));
+    let script = format!("sleep {seconds}; exit {}", u8::from(fails));
+    let longest = number("MISERLY_DRIVE_LIMIT", 0);
+    let limit = if longest > 0 { 1 + dice.roll(longest) } else { 1 + seconds / 30 };
+    let (cpus, limit) = (format!("-n{cpus}"), format!("-t{limit}"));
+    (cluster.submit(&[&cpus, &limit], &script), fails)
+}
+
+/// By hand, as in .ci/testing.md: random jobs while users, nodes, the controller and the driver do as they like.
+#[test]
+#[ignore = "takes half an hour"]
+#[expect(clippy::too_many_lines, reason = "one story")]
+fn a_thousand_jobs_with_troubles_of_all_kinds() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let (count, troubles) = (number("MISERLY_DRIVE_JOBS", 1000), number("MISERLY_DRIVE_TROUBLES", 120));
+    let policy = std::env::var("MISERLY_DRIVE_POLICY").unwrap_or_else(|_| "conservative".to_owned());
+    let mut driver = Driver::start(&cluster, "torture", &under(&policy));
+    let mut dice = Dice(number("MISERLY_DRIVE_SEED", 1));
+    let all = processors(&cluster);
+    let (mut jobs, mut cancelled, mut failing) = (vec![], vec![], vec![]);
+    let [mut kills, mut restarts, mut drains] = [0; 3];
+    let mut drained: Option<String> = None;
+    for number in 0..count {
+        let (job, fails) = submit_random(&cluster, &mut dice, all);
+        if fails {
+            failing.push(job.clone());
+        }
+        jobs.push(job);
+        if dice.roll(4) == 0 {
+            sleep(Duration::from_millis(500 + dice.roll(2000)));
+        }
+        if dice.roll(count) >= troubles {
+            continue;
+        }
+        let victim = jobs[usize::try_from(dice.roll(jobs.len() as u64)).unwrap()].clone();
+        match dice.roll(8) {
             0..=2 => {
                 kills += 1;
                 driver.kill();

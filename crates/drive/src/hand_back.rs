@@ -38,6 +38,35 @@ impl Drive {
         reservation: Option<&str>,
         folder: Option<&Path>,
     ) -> Result<HandedBack, DriveError> {
+        Drive::hand_back_after(slurm, reservation, folder, store::hand_back)
+    }
+
+    /// Hands the nodes back as [`hand_back`](Drive::hand_back), if the driver of a folder is gone. One that starts meanwhile waits.
+    /// Returns `None` if there is a driver, or never was one.
+    ///
+    /// # Errors
+    /// As [`hand_back`](Drive::hand_back).
+    pub fn hand_back_if_gone(slurm: &Slurm, folder: &Path) -> Result<Option<HandedBack>, DriveError> {
+        let Some(_lock) = store::lock_unused(folder)? else { return Ok(None) };
+        let end = |folder: &Path| Ok((store::look(folder)?.0, true));
+        Drive::hand_back_after(slurm, None, Some(folder), end).map(Some)
+    }
+
+    /// Returns whether the driver of a folder is gone. There was none in a folder without a state.
+    ///
+    /// # Errors
+    /// If the folder cannot be used.
+    pub fn is_gone(folder: &Path) -> Result<bool, DriveError> {
+        store::lock_unused(folder).map(|lock| lock.is_some())
+    }
+
+    /// Hands the nodes back. `end` ends the driver of the folder, and returns its state, and whether it has ended.
+    fn hand_back_after(
+        slurm: &Slurm,
+        reservation: Option<&str>,
+        folder: Option<&Path>,
+        end: impl FnOnce(&Path) -> Result<(Stored, bool), DriveError>,
+    ) -> Result<HandedBack, DriveError> {
         let stored = folder.map(store::look).transpose()?.and_then(|(stored, _)| stored.reservation);
         let reservation = reservation.or(stored.as_deref()).unwrap_or(Settings::RESERVATION);
         let cluster = Cluster::read(slurm)?;
@@ -48,10 +77,7 @@ impl Drive {
             let flags = other.flags.join(",");
             return Err(DriveError::NotOfDriver { reservation: reservation.to_owned(), flags });
         }
-        let (stored, has_ended) = match folder {
-            Some(folder) => store::hand_back(folder)?,
-            None => (Stored::default(), true),
-        };
+        let (stored, has_ended) = folder.map_or_else(|| Ok((Stored::default(), true)), end)?;
         let is_active = active.is_some();
         // A driver that runs has changed it until its end.
         let cluster = if folder.is_some() { Cluster::read(slurm)? } else { cluster };

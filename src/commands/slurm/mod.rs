@@ -4,6 +4,8 @@ mod check;
 
 mod drive;
 
+mod hand_back;
+
 mod queue;
 
 mod replay;
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Audit(args) => audit(args),
         SlurmCommand::Drive(args) => drive::drive(args),
         SlurmCommand::Queue(args) => queue::queue(args),
-        SlurmCommand::HandBack(args) => drive::hand_back(args),
+        SlurmCommand::HandBack(args) => hand_back::hand_back(args),
     }
 }
 
