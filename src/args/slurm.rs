@@ -315,7 +315,7 @@ pub(crate) struct SlurmHandBackArgs {
     #[arg(long, value_name = "NAME", value_parser = reservation)]
     pub(crate) reservation: Option<String>,
 
-    /// Stays, and hands the nodes back whenever the driver of --state has been gone for this time: 30s [default: hands them back now, and ends]
+    /// Stays, and hands the nodes back each time the driver of --state has been gone for this long: 30s [default: hands them back now, and ends]
     ///
     /// A driver that is back within this time keeps the nodes.
     #[arg(long, value_name = "TIME", value_parser = period, requires = "state", conflicts_with = "reservation")]

@@ -25,7 +25,7 @@ pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
     print(&text(&Drive::hand_back(&slurm, args.reservation.as_deref(), args.state.as_deref())?))
 }
 
-/// Hands the nodes back whenever the driver of a state has been gone for some time, until a signal.
+/// Hands the nodes back each time the driver of a state has been gone for some time, until a signal.
 fn hand_back_when_gone(slurm: &Slurm, state: &Path, patience: Duration) -> anyhow::Result<()> {
     end_at_signal();
     // The time since which the driver is gone, if its nodes may be reserved.
