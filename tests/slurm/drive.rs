@@ -754,7 +754,9 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let plan = String::from_utf8(plan.stdout).unwrap();
     assert!(plan.starts_with("scontrol create reservation ReservationName=miserly Nodes=node1,"), "{plan}");
     assert!(
-        plan.contains(&format!("scontrol update JobId={job} \"Comment=miserly: not planned: it is held\"")),
+        plan.contains(&format!(
+            "scontrol update JobId={job} \"AdminComment=miserly: not planned: it is held\""
+        )),
         "{plan}"
     );
     assert!(cluster.text("scontrol", &["show", "reservation"]).contains("No reservations"));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_slurm::{Cluster, Comments, Configuration, Detail, Job, Slurm};
 use nix::unistd::{Uid, User};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Order;
 use crate::desk::{waiting_groups, waiting_tasks};
@@ -43,7 +43,7 @@ pub(crate) const FIRST_TASK: &str = "the first of these tasks ";
 const BEGINS: [&str; 7] = [STARTS_BY, STARTS_ON, STANDS, RUNS, WAITS, NOT_PLANNED, FIRST_TASK];
 
 /// One of the comments of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommentField {
     /// That of its user. The driver writes behind the text of the user.
@@ -53,15 +53,12 @@ pub enum CommentField {
 }
 
 impl CommentField {
-    /// Returns the comment that a driver of this user writes into.
-    pub fn for_user(slurm: &Slurm, configuration: &Configuration, user: u32) -> CommentField {
+    /// Returns the comment that a driver of this user may write into. It is not known while the accounting is away.
+    pub(crate) fn for_user(slurm: &Slurm, configuration: &Configuration, user: u32) -> Option<CommentField> {
         let name = User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name);
         let name = name.unwrap_or_else(|| user.to_string());
-        if slurm.is_administrator(configuration, user, &name) {
-            CommentField::AdminComment
-        } else {
-            CommentField::Comment
-        }
+        let may = slurm.is_administrator(configuration, user, &name).ok()?;
+        Some(if may { CommentField::AdminComment } else { CommentField::Comment })
     }
 
     /// Returns the name of the field for `scontrol`.
@@ -228,6 +225,15 @@ mod tests {
             assert_eq!(has_driver_comment(comment), own != Some(comment), "{comment}");
         }
         assert_eq!(own_comment(None), None);
+    }
+
+    #[test]
+    fn the_rights_of_a_user_are_unknown_while_the_accounting_is_away() {
+        let away = Slurm { configuration: Some("/dev/null/slurm.conf".into()) };
+        let configuration = Configuration { slurm_user: Some(64_030), ..Configuration::default() };
+        let field = |user| CommentField::for_user(&away, &configuration, user);
+        assert_eq!([0, 64_030].map(field), [Some(CommentField::AdminComment); 2]);
+        assert_eq!(field(1000), None);
     }
 
     #[test]

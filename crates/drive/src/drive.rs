@@ -105,8 +105,12 @@ impl Drive {
             }
             None => (None, Stored::default()),
         };
-        let desk = Desk::new(settings.clone(), stored);
-        let clears_comments = settings.comments == Some(CommentField::AdminComment);
+        let comments = settings.comments.then(|| {
+            let field = CommentField::for_user(&slurm, &cluster.configuration, settings.owner);
+            field.or(stored.comments).unwrap_or(CommentField::Comment)
+        });
+        let clears_comments = comments == Some(CommentField::AdminComment);
+        let desk = Desk::new(settings.clone(), stored, comments);
         Ok(Drive {
             poller: Poller::new(slurm.clone()).jobs_most(),
             slurm,
@@ -252,26 +256,33 @@ impl Drive {
     fn look_at_rights(&mut self) {
         let Some(cluster) = self.poller.cluster() else { return };
         let field = CommentField::for_user(&self.slurm, &cluster.configuration, self.settings.owner);
-        if field == CommentField::Comment {
+        if field == Some(CommentField::Comment) {
             self.desk.write_user_comments();
         }
     }
 
     /// Asks Slurm for these things. The next step sees what it refuses.
     fn ask(&mut self, orders: &[Order]) -> Result<(), DriveError> {
+        let mut is_refused = false;
         for order in orders {
             for command in order.commands() {
                 let refusal = self.slurm.control(&command)?;
-                if refusal.is_some() && matches!(order, Order::Tell { field: CommentField::AdminComment, .. })
-                {
-                    self.look_at_rights();
-                }
+                let is_of_admin = matches!(order, Order::Tell { field: CommentField::AdminComment, .. });
+                is_refused |= is_of_admin && refusal.is_some();
                 let is_held = matches!(order, Order::Reserve { .. } | Order::Renew { .. });
                 if let Some(message) = refusal.filter(|_| is_held) {
                     let reservation = self.settings.reservation.clone();
+                    let is_renewed = matches!(order, Order::Renew { .. });
+                    if is_renewed && !Cluster::reservations(&self.slurm)?.contains_key(&reservation) {
+                        // It ended since it was read. The next step makes it again.
+                        continue;
+                    }
                     return Err(DriveError::Rights { reservation, message });
                 }
             }
+        }
+        if is_refused {
+            self.look_at_rights();
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use miserly_core::{Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_slurm::{Cluster, Limit};
 
+use crate::DriveError;
 use crate::desk::PATIENCE;
-use crate::{CommentField, DriveError};
 
 /// The driven partitions, and the way of driving them.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub struct Settings {
     pub fallback: Span,
     /// The time after its limit at which a job is gone at the latest.
     pub margin: Span,
-    /// The comment that jobs get promises in, if they get any.
-    pub comments: Option<CommentField>,
+    /// Whether jobs get promises in a comment.
+    pub comments: bool,
     /// The preemption lead time of opportunistic jobs: the time that a job takes to leave its nodes. Without one there are no such
     /// jobs.
     pub lead: Option<Span>,

@@ -11,6 +11,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
 use crate::DriveError;
+use crate::comment::CommentField;
 use crate::desk::{Facts, Stored, StoredJob};
 use crate::notes::StartRecord;
 
@@ -69,6 +70,8 @@ struct Head {
     policy: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reservation: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    comments: Option<CommentField>,
     state: SavedLedgerState,
 }
 
@@ -118,6 +121,7 @@ impl Store {
             groups: stored.groups,
             policy: stored.policy,
             reservation: stored.reservation,
+            comments: stored.comments,
             state: SavedLedgerState::new(&stored.state),
         };
         {
@@ -241,6 +245,7 @@ fn load(connection: &Connection, path: &Path) -> Result<Stored, DriveError> {
         groups: head.groups,
         policy: head.policy,
         reservation: head.reservation,
+        comments: head.comments,
         state: head.state.state(),
         jobs,
     })

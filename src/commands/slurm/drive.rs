@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use jiff::Timestamp;
 use miserly_core::Span;
-use miserly_drive::{CommentField, Drive, DriveError, Note, Settings, Step};
+use miserly_drive::{Drive, DriveError, Note, Settings, Step};
 use miserly_run::Stopwatch;
 use miserly_slurm::{Cluster, Configuration};
 use miserly_view::plain;
@@ -39,16 +39,15 @@ pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     };
     let margin = args.margin.map_or_else(|| margin(&cluster.configuration), Ok)?;
     let leave = Duration::from_secs(cluster.configuration.kill_wait) + LEAVE;
-    let owner = rustix::process::getuid().as_raw();
     let settings = Settings {
         policy: args.policy.clone(),
         seed: args.seed,
         partitions: args.partition.clone(),
         reservation: args.reservation.reservation.clone(),
-        owner,
+        owner: rustix::process::getuid().as_raw(),
         fallback: seconds(args.fallback),
         margin: seconds(margin),
-        comments: (!args.no_comments).then(|| CommentField::for_user(&slurm, &cluster.configuration, owner)),
+        comments: !args.no_comments,
         lead: args.opportunistic.as_ref().map(|lead| seconds(lead.first().copied().unwrap_or(leave))),
         leaving: seconds(leave),
     };

@@ -151,7 +151,7 @@ impl Desk {
 
     /// Writes into the comments of users from now on: Slurm refuses those of administrators.
     pub(crate) fn write_user_comments(&mut self) {
-        self.settings.comments = Some(CommentField::Comment);
+        self.comments = Some(CommentField::Comment);
         for case in self.cases.values_mut() {
             case.facts.told = None;
         }
@@ -163,7 +163,7 @@ impl Desk {
     ///
     /// `read` are the descriptions that were read for this step.
     fn tell(&mut self, cluster: &Cluster, read: &BTreeMap<String, Detail>, step: &mut Step) {
-        let Some(field) = self.settings.comments else { return };
+        let Some(field) = self.comments else { return };
         let tasks = waiting_groups(cluster);
         let (mut told, mut asked) = (0, 0);
         // Each step goes on after the job at which the last one ended.

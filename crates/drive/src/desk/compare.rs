@@ -71,7 +71,7 @@ impl Desk {
     /// Takes in the form of a job. That of a placed job has the nodes that it was given.
     fn learn(&mut self, id: &str, job: Option<&Job>, form: &Detail) {
         let Some(case) = self.cases.get_mut(id) else { return };
-        let comment = self.settings.comments.and_then(|field| field.of(form));
+        let comment = self.comments.and_then(|field| field.of(form));
         if !comment.is_some_and(has_driver_comment) {
             // Another one was written, or that of the driver is on its way.
             case.facts.told = None;
