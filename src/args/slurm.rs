@@ -280,7 +280,7 @@ pub(crate) struct SlurmDriveArgs {
 
     /// Drives a cluster of a version of Slurm whose output is not known
     ///
-    /// Another version may print the same words with another meaning. Compare `miserly slurm status` with squeue and sinfo before.
+    /// Another version may print the same words with another meaning. Call `miserly slurm check --probe` before.
     #[arg(long)]
     pub(crate) untested_version: bool,
 
@@ -339,6 +339,12 @@ pub(crate) struct SlurmHandBackArgs {
     /// The name of the reservation by which the driver holds the nodes [default: that of the state, or miserly]
     #[arg(long, value_name = "NAME", value_parser = reservation)]
     pub(crate) reservation: Option<String>,
+
+    /// Stays, and hands the nodes back each time the driver of --state has been gone for this long: 30s [default: hands them back now, and ends]
+    ///
+    /// A driver that is back within this time keeps the nodes.
+    #[arg(long, value_name = "TIME", value_parser = period, requires = "state", conflicts_with = "reservation")]
+    pub(crate) when_gone: Option<Duration>,
 }
 
 /// Returns the time of a fallback. Slurm's reservations have whole minutes.

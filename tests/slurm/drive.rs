@@ -4,8 +4,8 @@ use std::os::unix::process::CommandExt;
 
 use super::*;
 
-/// A user that is an operator of the accounting, and nothing else.
-const OPERATOR: u32 = 65534;
+/// A user that is an operator of the accounting, and nothing else. Since 25.11 Slurm takes `nobody` for no user.
+const OPERATOR: (&str, u32) = ("mail", 8);
 
 /// A running driver, killed at its end.
 struct Driver<'a> {
@@ -19,14 +19,12 @@ impl<'a> Driver<'a> {
     /// Starts a driver that runs as an operator.
     fn start(cluster: &'a Cluster, name: &str, arguments: &[&str]) -> Driver<'a> {
         cluster.run("sacctmgr", &["-i", "add", "account", "all"]);
-        let operator = ["-i", "add", "user", "nobody", "account=all", "adminlevel=Operator"];
-        cluster.run("sacctmgr", &operator);
-        until("there is an operator", || {
-            cluster.text("sacctmgr", &["-n", "list", "user", "nobody"]).contains("Operator")
-        });
+        let (user, uid) = OPERATOR;
+        cluster.run("sacctmgr", &["-i", "add", "user", user, "account=all", "adminlevel=Operator"]);
+        cluster.set_level("Operator");
         let state = cluster.folder.path().join(name);
         fs::create_dir_all(&state).unwrap();
-        std::os::unix::fs::chown(&state, Some(OPERATOR), Some(OPERATOR)).unwrap();
+        std::os::unix::fs::chown(&state, Some(uid), Some(uid)).unwrap();
         let state = state.to_str().unwrap().to_owned();
         let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         let child = Driver::spawn(cluster, &state, &arguments);
@@ -42,8 +40,8 @@ impl<'a> Driver<'a> {
         Command::new(program(cluster))
             .args(["slurm", "drive", "--json", "--state", state, "--slurm-conf", &cluster.configuration])
             .args(arguments)
-            .uid(OPERATOR)
-            .gid(OPERATOR)
+            .uid(OPERATOR.1)
+            .gid(OPERATOR.1)
             .current_dir("/")
             .stdout(log.try_clone().unwrap())
             .stderr(log)
@@ -140,6 +138,25 @@ impl Cluster {
 
     fn comment_of(&self, job: &str) -> String {
         self.text("squeue", &["-h", "-j", job, "-o", "%k"]).trim().trim_matches('"').to_owned()
+    }
+
+    /// Returns a column of a job, byte for byte.
+    fn column(&self, job: &str, name: &str) -> String {
+        let text = self.text("squeue", &["-h", "-j", job, "-O", &format!("{name}:|")]);
+        text.strip_suffix("|\n").unwrap_or_else(|| panic!("{text:?}")).to_owned()
+    }
+
+    /// Changes the rights of the user of the driver.
+    fn set_level(&self, level: &str) {
+        let (user, uid) = OPERATOR;
+        self.run("sacctmgr", &["-i", "modify", "user", user, "set", &format!("adminlevel={level}")]);
+        let known = format!("UserName={user}({uid})");
+        until("the controller knows its rights", || {
+            let users = self.text("scontrol", &["show", "assoc_mgr", "flags=users"]);
+            users
+                .lines()
+                .any(|line| line.starts_with(&known) && line.contains(&format!("AdminLevel={level}")))
+        });
     }
 }
 
@@ -670,6 +687,54 @@ fn without_its_driver_a_cluster_schedules_by_itself_and_is_taken_back() {
     check(&cluster, &driver, &[last], &[]);
 }
 
+/// The nodes stay those of a driver that is back at once. Without one, they are handed back long before the reservation ends, and
+/// the promises go.
+#[test]
+fn the_nodes_of_a_driver_that_is_gone_are_handed_back() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut driver = Driver::start(&cluster, "gone", &["-p", "conservative", "--fallback", "1h"]);
+    let log = format!("{}.back", driver.state);
+    let mut back = Command::new(program(&cluster))
+        .args(["slurm", "hand-back", "--state", &driver.state, "--when-gone", "10s"])
+        .args(["--slurm-conf", &cluster.configuration])
+        .uid(OPERATOR.1)
+        .gid(OPERATOR.1)
+        .current_dir("/")
+        .stdout(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let said = || fs::read_to_string(&log).unwrap();
+    let runs = cluster.submit(&["-n32", "-t5"], "sleep 300");
+    driver.until("it runs", || cluster.state_of(&runs) == "RUNNING");
+    let waits = cluster.submit(&["-n32", "-t5", "--comment=mine"], "sleep 300");
+    let promised = || cluster.comment_of(&waits).starts_with("mine | miserly: starts by ");
+    driver.until("a promise", promised);
+    for _ in 0..2 {
+        driver.kill();
+        sleep(Duration::from_secs(3));
+        driver.again();
+        sleep(Duration::from_secs(9));
+    }
+    assert!(promised() && said().is_empty(), "{}\n{}", said(), driver.log());
+    driver.kill();
+    driver.until("the promise goes", || cluster.comment_of(&waits) == "mine");
+    assert_eq!(said(), "Slurm schedules by itself; 0 jobs placed and not started\n");
+    cluster.text("scancel", &[&runs]);
+    driver.until("Slurm starts it", || cluster.state_of(&waits) == "RUNNING");
+    // A driver that is back is no longer gone.
+    driver.again();
+    let reserved = || cluster.text("scontrol", &["show", "reservation"]).contains("State=ACTIVE");
+    driver.until("it takes the nodes again", reserved);
+    sleep(Duration::from_secs(12));
+    assert!(reserved(), "{}", driver.log());
+    driver.kill();
+    driver.until("the nodes are handed back again", || said().lines().count() == 2);
+    back.kill().unwrap();
+    back.wait().unwrap();
+    cluster.cancel_all();
+}
+
 #[test]
 fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let Some(cluster) = cluster() else { return };
@@ -689,7 +754,9 @@ fn a_dry_run_changes_nothing_and_a_wrong_call_is_one_clear_line() {
     let plan = String::from_utf8(plan.stdout).unwrap();
     assert!(plan.starts_with("scontrol create reservation ReservationName=miserly Nodes=node1,"), "{plan}");
     assert!(
-        plan.contains(&format!("scontrol update JobId={job} \"Comment=miserly: not planned: it is held\"")),
+        plan.contains(&format!(
+            "scontrol update JobId={job} \"AdminComment=miserly: not planned: it is held\""
+        )),
         "{plan}"
     );
     assert!(cluster.text("scontrol", &["show", "reservation"]).contains("No reservations"));
@@ -802,6 +869,62 @@ fn a_driver_touches_its_own_reservation_only() {
     cluster.miserly(&["hand-back", "--state", &driver.state]);
     assert_eq!(comment(&own), "mine");
     cluster.text("scancel", &[&long, &own]);
+    cluster.cancel_all();
+}
+
+/// Promises are in the comment of administrators as soon as the driver may write there. Then the comments of users stay byte for
+/// byte, also without the driver and after it, and the promises that it has left there go.
+#[test]
+fn an_administrator_leaves_the_comments_of_users_as_they_are() {
+    const TEXT: &str = " it's \"mine\"  Extra=foo StdErr=/x | miserly: my own, grüße ";
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    let mut driver = Driver::start(&cluster, "administrator", &under("conservative"));
+    let filler = cluster.submit(&["-n32", "-t5"], "sleep 300");
+    driver.until("the machine is full", || cluster.state_of(&filler) == "RUNNING");
+    let former = cluster.submit(&["-n32", "-t5", "--comment=mine"], "true");
+    let promised = |job: &str| cluster.comment_of(job).contains("mine | miserly: starts by ");
+    driver.until("an operator writes into the comment of the user", || promised(&former));
+    driver.kill();
+    cluster.set_level("Administrator");
+    driver.again();
+    let admin = |job: &str| cluster.column(job, "admin_comment");
+    driver.until("the former promise goes", || cluster.column(&former, "Comment") == "mine");
+    driver.until("there is a new one", || admin(&former).starts_with("miserly: starts by "));
+    let text = format!("--comment={TEXT}");
+    let own = cluster.submit(&["-n32", "-t5", &text], "true");
+    let array = cluster.submit(&["-n32", "-t5", "-a1-3", &text], "true");
+    driver.until("a promise", || admin(&own).starts_with("miserly: starts by "));
+    driver.until("those of an array", || admin(&array).starts_with("miserly: the first of these tasks "));
+    let queue = cluster.run(env!("CARGO_BIN_EXE_miserly"), &["queue", "--slurm", "--json"]);
+    let queue: Value = serde_json::from_slice(&queue.stdout).unwrap();
+    let by = |id: &str| {
+        queue.as_array().unwrap().iter().find(|job| job["job"] == id).unwrap()["starts_by"].clone()
+    };
+    assert!(by(&own).is_string() && by(&former).is_string(), "{queue}");
+    // An administrator of the site has words there too.
+    cluster.text("scontrol", &["update", &format!("JobId={own}"), "AdminComment=of the site"]);
+    cluster.text("scontrol", &["hold", &own]);
+    driver.until("the hold", || admin(&own) == "of the site | miserly: not planned: it is held");
+    let untouched = |job: &str| assert_eq!(cluster.column(job, "Comment"), TEXT, "{}", driver.log());
+    untouched(&own);
+    untouched(&array);
+    driver.kill();
+    cluster.miserly(&["hand-back", "--state", &driver.state]);
+    assert_eq!(
+        (admin(&own).as_str(), admin(&former).as_str(), admin(&array).as_str()),
+        ("of the site", "", "")
+    );
+    assert_eq!(cluster.column(&former, "Comment"), "mine");
+    let untouched = |job: &str| assert_eq!(cluster.column(job, "Comment"), TEXT);
+    untouched(&own);
+    untouched(&array);
+    // Without the right, promises are in the comments of users again.
+    driver.again();
+    driver.until("a promise to the administrator", || admin(&former).starts_with("miserly: starts by "));
+    cluster.set_level("Operator");
+    let after = cluster.submit(&["-n32", "-t5", "--comment=mine"], "true");
+    driver.until("a promise to the operator", || promised(&after));
     cluster.cancel_all();
 }
 

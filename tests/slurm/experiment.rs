@@ -23,14 +23,15 @@ rows = [{ label = "exact", estimates = "exact" }, { label = "bad", estimates = "
 columns = [{ label = "EASY", policy = "easy" }, { label = "FCFS", policy = "fcfs" }]
 "#;
 
-/// The files of a folder of results, but those of the cluster.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+/// The files of a folder of results, but those of the cluster, without the name of the folder.
+fn files(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for part in ["", "runs", "traces", "charts"] {
         for entry in fs::read_dir(folder.join(part)).unwrap().map(Result::unwrap) {
             if entry.file_type().unwrap().is_file() {
                 let name = format!("{part}/{}", entry.file_name().display());
-                found.insert(name, fs::read(entry.path()).unwrap());
+                let text = String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned();
+                found.insert(name, text.replace(folder.to_str().unwrap(), "DIR"));
             }
         }
     }

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use miserly_core::Time;
 use miserly_slurm::{Change, Cluster, Detail, Poller, Reservation, Slurm};
 
+use crate::comment::orders_to_clear;
 use crate::desk::{Desk, Seen, Stored};
 use crate::forecasts::Forecasts;
 use crate::store::Store;
-use crate::{DriveError, Learn, Order, Settings, Step, orders};
+use crate::{CommentField, DriveError, Learn, Order, Settings, Step, orders};
 
 /// The readings after which all forms are read again.
 const READINGS: u64 = 150;
@@ -72,6 +73,8 @@ pub struct Drive {
     /// The jobs with comments that users may have changed.
     unread: BTreeSet<String>,
     readings: u64,
+    /// Whether the comments of users may have promises of a former driver, which wrote there.
+    clears_comments: bool,
 }
 
 impl Drive {
@@ -102,7 +105,12 @@ impl Drive {
             }
             None => (None, Stored::default()),
         };
-        let desk = Desk::new(settings.clone(), stored);
+        let comments = settings.comments.then(|| {
+            let field = CommentField::for_user(&slurm, &cluster.configuration, settings.owner);
+            field.or(stored.comments).unwrap_or(CommentField::Comment)
+        });
+        let clears_comments = comments == Some(CommentField::AdminComment);
+        let desk = Desk::new(settings.clone(), stored, comments);
         Ok(Drive {
             poller: Poller::new(slurm.clone()).jobs_most(),
             slurm,
@@ -115,6 +123,7 @@ impl Drive {
             changed: BTreeSet::new(),
             unread: BTreeSet::new(),
             readings: 0,
+            clears_comments,
         })
     }
 
@@ -161,6 +170,10 @@ impl Drive {
             let renew = Order::Renew { reservation, minutes: orders::minutes(self.settings.fallback) };
             step.orders.insert(0, renew);
         }
+        let clears = self.clears_comments;
+        if clears {
+            step.orders.append(&mut self.orders_to_clear());
+        }
         if let Some(store) = &mut self.store {
             let reserves = step.orders.iter().any(|order| matches!(order, Order::Reserve { .. }));
             if step.changed || reserves || !self.has_run {
@@ -172,6 +185,7 @@ impl Drive {
             });
             let asked = self.ask(&step.orders);
             // What Slurm refuses it would refuse again: it may have written the comment, and say that the job cannot run.
+            self.clears_comments |= asked.is_err() && clears;
             for order in step.orders.iter().filter(|_| asked.is_err()) {
                 if let Order::Tell { job, .. } = order {
                     self.desk.untell(job);
@@ -223,22 +237,52 @@ impl Drive {
         Ok(step)
     }
 
+    /// Returns the orders that take the promises of a former driver out of the comments of users.
+    fn orders_to_clear(&mut self) -> Vec<Order> {
+        let Some(cluster) = self.poller.cluster() else { return vec![] };
+        // The next step tries again.
+        let Ok(comments) = Cluster::comments(&self.slurm) else { return vec![] };
+        self.clears_comments = false;
+        let known = cluster.jobs.values().filter(|job| self.desk.knows(&job.id));
+        orders_to_clear(&[CommentField::Comment], known, cluster, &comments)
+    }
+
     /// Returns whether a step has succeeded.
     pub fn has_run(&self) -> bool {
         self.has_run
     }
 
+    /// Writes into the comments of users, if the user of the driver is no administrator any more.
+    fn look_at_rights(&mut self) {
+        let Some(cluster) = self.poller.cluster() else { return };
+        let field = CommentField::for_user(&self.slurm, &cluster.configuration, self.settings.owner);
+        if field == Some(CommentField::Comment) {
+            self.desk.write_user_comments();
+        }
+    }
+
     /// Asks Slurm for these things. The next step sees what it refuses.
-    fn ask(&self, orders: &[Order]) -> Result<(), DriveError> {
+    fn ask(&mut self, orders: &[Order]) -> Result<(), DriveError> {
+        let mut is_refused = false;
         for order in orders {
             for command in order.commands() {
                 let refusal = self.slurm.control(&command)?;
+                let is_of_admin = matches!(order, Order::Tell { field: CommentField::AdminComment, .. });
+                is_refused |= is_of_admin && refusal.is_some();
                 let is_held = matches!(order, Order::Reserve { .. } | Order::Renew { .. });
                 if let Some(message) = refusal.filter(|_| is_held) {
                     let reservation = self.settings.reservation.clone();
+                    let is_renewed = matches!(order, Order::Renew { .. });
+                    if is_renewed && !Cluster::reservations(&self.slurm)?.contains_key(&reservation) {
+                        // It ended since it was read. The next step makes it again.
+                        continue;
+                    }
                     return Err(DriveError::Rights { reservation, message });
                 }
             }
+        }
+        if is_refused {
+            self.look_at_rights();
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use miserly_slurm::{Cluster, Detail, Job, JobState, Slurm};
+use miserly_slurm::{Cluster, Job, JobState, Slurm};
 
-use crate::desk::{Stored, StoredJob, Used, has_driver_comment, own_comment, waiting_groups, waiting_tasks};
+use crate::comment::{CommentField, orders_to_clear};
+use crate::desk::{Stored, StoredJob, Used};
 use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
@@ -37,6 +38,35 @@ impl Drive {
         reservation: Option<&str>,
         folder: Option<&Path>,
     ) -> Result<HandedBack, DriveError> {
+        Drive::hand_back_after(slurm, reservation, folder, store::hand_back)
+    }
+
+    /// Hands the nodes back as [`hand_back`](Drive::hand_back), if the driver of a folder is gone. One that starts meanwhile waits.
+    /// Returns `None` if there is a driver, or never was one.
+    ///
+    /// # Errors
+    /// As [`hand_back`](Drive::hand_back).
+    pub fn hand_back_if_gone(slurm: &Slurm, folder: &Path) -> Result<Option<HandedBack>, DriveError> {
+        let Some(_lock) = store::lock_unused(folder)? else { return Ok(None) };
+        let end = |folder: &Path| Ok((store::look(folder)?.0, true));
+        Drive::hand_back_after(slurm, None, Some(folder), end).map(Some)
+    }
+
+    /// Returns whether the driver of a folder is gone. There was none in a folder without a state.
+    ///
+    /// # Errors
+    /// If the folder cannot be used.
+    pub fn is_gone(folder: &Path) -> Result<bool, DriveError> {
+        store::lock_unused(folder).map(|lock| lock.is_some())
+    }
+
+    /// Hands the nodes back. `end` ends the driver of the folder, and returns its state, and whether it has ended.
+    fn hand_back_after(
+        slurm: &Slurm,
+        reservation: Option<&str>,
+        folder: Option<&Path>,
+        end: impl FnOnce(&Path) -> Result<(Stored, bool), DriveError>,
+    ) -> Result<HandedBack, DriveError> {
         let stored = folder.map(store::look).transpose()?.and_then(|(stored, _)| stored.reservation);
         let reservation = reservation.or(stored.as_deref()).unwrap_or(Settings::RESERVATION);
         let cluster = Cluster::read(slurm)?;
@@ -47,10 +77,7 @@ impl Drive {
             let flags = other.flags.join(",");
             return Err(DriveError::NotOfDriver { reservation: reservation.to_owned(), flags });
         }
-        let (stored, has_ended) = match folder {
-            Some(folder) => store::hand_back(folder)?,
-            None => (Stored::default(), true),
-        };
+        let (stored, has_ended) = folder.map_or_else(|| Ok((Stored::default(), true)), end)?;
         let is_active = active.is_some();
         // A driver that runs has changed it until its end.
         let cluster = if folder.is_some() { Cluster::read(slurm)? } else { cluster };
@@ -93,7 +120,10 @@ impl Drive {
             }
             orders.push(end);
         }
-        for order in own_comments(slurm, &cluster, &stored.jobs)? {
+        let known = stored.jobs.keys().filter_map(|id| cluster.jobs.get(id));
+        let both = [CommentField::Comment, CommentField::AdminComment];
+        let comments = if stored.jobs.is_empty() { BTreeMap::new() } else { Cluster::comments(slurm)? };
+        for order in orders_to_clear(&both, known, &cluster, &comments) {
             for command in order.commands() {
                 // A job may have ended meanwhile.
                 slurm.control(&command)?;
@@ -102,30 +132,6 @@ impl Drive {
         }
         Ok(HandedBack { reservation, orders, stay_suspended, kept, has_ended })
     }
-}
-
-/// Returns the orders that take the words of a driver out of the comments of its jobs: they are no longer true.
-fn own_comments(
-    slurm: &Slurm,
-    cluster: &Cluster,
-    stored: &BTreeMap<String, StoredJob>,
-) -> Result<Vec<Order>, DriveError> {
-    let known: Vec<String> = stored.keys().filter(|id| cluster.jobs.contains_key(*id)).cloned().collect();
-    let mut orders = vec![];
-    let groups = waiting_groups(cluster);
-    // The waiting tasks of an array have one comment.
-    let mut numbers = BTreeSet::new();
-    for (id, form) in Detail::read_with_comments(slurm, cluster, &known)? {
-        let Some(job) = cluster.jobs.get(&id) else { continue };
-        let has_comment = form.comment.as_deref().is_some_and(has_driver_comment);
-        if !has_comment || !numbers.insert(job.number) {
-            continue;
-        }
-        let tasks = groups.get(&job.number).and_then(|group| waiting_tasks(group));
-        let text = own_comment(form.comment.as_deref()).unwrap_or_default();
-        orders.push(Order::Tell { job: id, tasks, text });
-    }
-    Ok(orders)
 }
 
 /// Resumes the jobs that a driver has suspended, where their processors are free. Returns the orders, and the jobs that stay suspended.

@@ -12,6 +12,8 @@
 //! # Rights
 //! An operator of Slurm's accounting may do all of this.
 
+mod comment;
+
 mod desk;
 
 mod drive;
@@ -42,7 +44,8 @@ mod site;
 
 mod store;
 
-pub use crate::desk::{DriverComment, Step};
+pub use crate::comment::{CommentField, DriverComment};
+pub use crate::desk::Step;
 pub use crate::drive::Drive;
 pub use crate::error::DriveError;
 pub use crate::forecasts::Learn;

@@ -7,6 +7,8 @@ use miserly_core::Span;
 use miserly_slurm::Reservation;
 use serde::Serialize;
 
+use crate::CommentField;
+
 /// The priority of a placed job: it goes before all others of the reservation.
 pub(crate) const PLACED: u64 = 4_000_000_000;
 
@@ -93,14 +95,16 @@ pub enum Order {
         /// The job.
         job: String,
     },
-    /// Writes the comment of a job.
+    /// Writes a comment of a job.
     Tell {
         /// The job.
         job: String,
         /// The waiting tasks of its array, in Slurm's notation, if they share the comment.
         #[serde(skip_serializing_if = "Option::is_none")]
         tasks: Option<String>,
-        /// The comment.
+        /// The comment that is written.
+        field: CommentField,
+        /// Its text.
         text: String,
     },
     /// Ends the reservation, so that Slurm schedules by itself.
@@ -179,9 +183,9 @@ impl Order {
             Order::Ready { job } => {
                 vec![words(&["update".into(), format!("JobId={job}"), "StartTime=now".into()])]
             }
-            Order::Tell { job, tasks, text } => {
+            Order::Tell { job, tasks, field, text } => {
                 let target = tasks.as_ref().unwrap_or(job);
-                vec![words(&["update".into(), format!("JobId={target}"), format!("Comment={text}")])]
+                vec![words(&["update".into(), format!("JobId={target}"), format!("{}={text}", field.key())])]
             }
             Order::HandBack { reservation } => of_reservation(reservation, "EndTime=now+1".into()),
         }
@@ -240,11 +244,17 @@ mod tests {
         let update = "scontrol update JobId=7_3 ReservationName= ReqNodeList= NumNodes=2-3";
         assert_eq!(back(false).to_string(), update);
         assert_eq!(back(true).to_string(), format!("{update}; scontrol release 7_3"));
-        let tell = Order::Tell { job: "1".into(), tasks: None, text: "\"by\"\u{15} no\non".into() };
+        let tell = Order::Tell {
+            job: "1".into(),
+            tasks: None,
+            field: CommentField::Comment,
+            text: "\"by\"\u{15} no\non".into(),
+        };
         assert_eq!(tell.commands(), [["update", "JobId=1", "Comment='by' noon"]]);
         assert_eq!(tell.to_string(), "scontrol update JobId=1 \"Comment='by' noon\"");
-        let all = Order::Tell { job: "8_1".into(), tasks: Some("8_[1-3]".into()), text: "by".into() };
-        assert_eq!(all.commands(), [["update", "JobId=8_[1-3]", "Comment=by"]]);
+        let field = CommentField::AdminComment;
+        let all = Order::Tell { job: "8_1".into(), tasks: Some("8_[1-3]".into()), field, text: "by".into() };
+        assert_eq!(all.commands(), [["update", "JobId=8_[1-3]", "AdminComment=by"]]);
         let requeue = Order::Requeue { job: "7".into() };
         assert_eq!(requeue.to_string(), "scontrol update JobId=7 Requeue=1; scontrol requeue Incomplete 7");
         let admit = Order::Admit { reservation, users: [3, 1].into() };

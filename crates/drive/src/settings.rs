@@ -26,7 +26,7 @@ pub struct Settings {
     pub fallback: Span,
     /// The time after its limit at which a job is gone at the latest.
     pub margin: Span,
-    /// Whether jobs get comments.
+    /// Whether jobs get promises in a comment.
     pub comments: bool,
     /// The preemption lead time of opportunistic jobs: the time that a job takes to leave its nodes. Without one there are no such
     /// jobs.

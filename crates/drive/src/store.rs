@@ -1,6 +1,7 @@
 //! The stored state of the driver: a database of one file.
 
 use std::collections::BTreeMap;
+use std::fs::TryLockError;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
 use crate::DriveError;
+use crate::comment::CommentField;
 use crate::desk::{Facts, Stored, StoredJob};
 use crate::notes::StartRecord;
 
@@ -21,6 +23,12 @@ const HANDED_BACK: &str = "handed-back";
 
 /// The file of the database.
 const DATABASE: &str = "drive.db";
+
+/// The file that a driver has locked as long as it lives.
+const LOCK: &str = "lock";
+
+/// The time for which a new driver waits for that, in tenths of a second.
+const LOCKED_WITHIN: u32 = 50;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -62,6 +70,8 @@ struct Head {
     policy: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reservation: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    comments: Option<CommentField>,
     state: SavedLedgerState,
 }
 
@@ -70,8 +80,9 @@ impl Store {
     pub(crate) fn open(folder: &Path) -> Result<(Store, Stored), DriveError> {
         let failed = |error: std::io::Error| DriveError::Folder { folder: folder.to_owned(), error };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let lock = std::fs::File::create(folder.join("lock")).map_err(failed)?;
-        if lock.try_lock().is_err() {
+        let lock = std::fs::File::create(folder.join(LOCK)).map_err(failed)?;
+        // The nodes of a driver that was gone may just be handed back.
+        if !is_locked_within(&lock, LOCKED_WITHIN) {
             return Err(DriveError::InUse { folder: folder.to_owned() });
         }
         let path = folder.join(DATABASE);
@@ -110,6 +121,7 @@ impl Store {
             groups: stored.groups,
             policy: stored.policy,
             reservation: stored.reservation,
+            comments: stored.comments,
             state: SavedLedgerState::new(&stored.state),
         };
         {
@@ -147,13 +159,34 @@ pub(crate) fn hand_back(folder: &Path) -> Result<(Stored, bool), DriveError> {
     // A folder without a state is none.
     look(folder)?;
     std::fs::write(folder.join(HANDED_BACK), "").map_err(failed)?;
-    let lock = std::fs::File::open(folder.join("lock")).map_err(failed)?;
-    let ends = || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        lock.try_lock().is_ok()
-    };
-    let has_ended = (0..100).any(|_| ends());
+    let lock = std::fs::File::open(folder.join(LOCK)).map_err(failed)?;
+    let has_ended = is_locked_within(&lock, 2 * LOCKED_WITHIN);
     Ok((look(folder)?.0, has_ended))
+}
+
+/// Locks the folder of a driver that is gone. Returns `None` if there is a driver, or never was one.
+pub(crate) fn lock_unused(folder: &Path) -> Result<Option<std::fs::File>, DriveError> {
+    let failed = |error: std::io::Error| DriveError::Folder { folder: folder.to_owned(), error };
+    if !Store::is_in(folder)? {
+        return Ok(None);
+    }
+    let lock = std::fs::File::open(folder.join(LOCK)).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// Returns whether a file can be locked within this time, in tenths of a second. It is locked then.
+fn is_locked_within(file: &std::fs::File, tenths: u32) -> bool {
+    (0..tenths).any(|_| {
+        let is_locked = file.try_lock().is_ok();
+        if !is_locked {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        is_locked
+    })
 }
 
 /// Returns the state of a folder, and the recorded starts from the last ones on, for reading only.
@@ -212,6 +245,7 @@ fn load(connection: &Connection, path: &Path) -> Result<Stored, DriveError> {
         groups: head.groups,
         policy: head.policy,
         reservation: head.reservation,
+        comments: head.comments,
         state: head.state.state(),
         jobs,
     })
@@ -223,4 +257,29 @@ fn text(value: &impl Serialize) -> Result<String, DriveError> {
 
 fn parse<T: for<'a> Deserialize<'a>>(body: &str) -> Result<T, DriveError> {
     serde_json::from_str(body).map_err(|error| DriveError::Damaged(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_unused_while_its_driver_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let is_unused = || lock_unused(path).unwrap().is_some();
+        assert!(!is_unused(), "there never was a driver");
+        let (store, _) = Store::open(path).unwrap();
+        assert!(!is_unused());
+        drop(store);
+        assert!(is_unused());
+        // A driver that starts meanwhile waits.
+        let lock = lock_unused(path).unwrap().unwrap();
+        let held = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            drop(lock);
+        });
+        assert!(Store::open(path).is_ok());
+        held.join().unwrap();
+    }
 }

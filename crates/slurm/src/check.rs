@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::cluster::{SHOW_NODES, SHOW_PARTITIONS, described, named};
 use crate::version::{Form, Standing, forms_of};
 use crate::{
-    AccountedJob, Allocated, Associations, Cluster, Configuration, Detail, Job, JobState, Node, Partition,
-    Slurm, SlurmError, accounted_jobs, qualities,
+    AccountedJob, Allocated, Associations, Cluster, Comments, Configuration, Detail, Job, JobState, Node,
+    Partition, Slurm, SlurmError, accounted_jobs, qualities,
 };
 
 /// The time before now from which on the accounting is read.
@@ -175,7 +175,7 @@ impl Check {
         &mut self,
         slurm: &Slurm,
         cluster: &Cluster,
-        comments: &BTreeMap<String, String>,
+        comments: &BTreeMap<String, Comments>,
     ) {
         let read = slurm.descriptions(&[]).and_then(|answer| {
             Ok((Detail::of_answer(slurm, cluster.jobs.values(), &answer.text)?, answer.text))
@@ -189,9 +189,12 @@ impl Check {
             self.differences.extend(of_description(cluster, job, detail));
             // A comment may have line breaks, so its description may go on.
             let description = starts.get(&job.number).map_or("", |start| &text[*start..]);
-            if let Some(comment) = comments.get(id).filter(|comment| !has_comment(description, comment)) {
-                let one = format!("squeue prints {comment:?}");
-                self.differences.push(Difference::new(id, "comment", one, "scontrol does not"));
+            let Comments { user, admin } = comments.get(id).cloned().unwrap_or_default();
+            for (field, text) in [("Comment", user), ("AdminComment", admin)] {
+                if let Some(text) = text.filter(|text| !has_field(description, field, text)) {
+                    let one = format!("squeue prints {text:?}");
+                    self.differences.push(Difference::new(id, field, one, "scontrol does not"));
+                }
             }
         }
     }
@@ -289,9 +292,9 @@ fn description_starts(text: &str) -> BTreeMap<u64, usize> {
     starts
 }
 
-/// Returns whether a description has this comment. Others may follow it.
-fn has_comment(descriptions: &str, comment: &str) -> bool {
-    let at = format!(" Comment={comment}");
+/// Returns whether a description has this field. Others may follow it.
+fn has_field(descriptions: &str, field: &str, value: &str) -> bool {
+    let at = format!(" {field}={value}");
     descriptions
         .match_indices(&at)
         .any(|(from, _)| descriptions[from + at.len()..].chars().next().is_none_or(char::is_whitespace))
@@ -430,10 +433,10 @@ mod tests {
     fn a_comment_is_found_to_its_last_letter() {
         let text = "JobId=7 Comment=two  blanks StdErr=/x\nJobId=8 Comment=a\nb WorkDir=/\n";
         for there in ["two  blanks", "two  blanks StdErr=/x", "a\nb"] {
-            assert!(has_comment(text, there), "{there}");
+            assert!(has_field(text, "Comment", there), "{there}");
         }
         for cut in ["two  blank", "a\nb W", "other"] {
-            assert!(!has_comment(text, cut), "{cut}");
+            assert!(!has_field(text, "Comment", cut), "{cut}");
         }
     }
 

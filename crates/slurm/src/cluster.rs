@@ -47,6 +47,9 @@ pub(crate) const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
 /// The words of `scontrol` for all reservations.
 const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
 
+/// The columns of `squeue` with the comments of a job. The comment of an administrator has no letter for `-o`.
+const COMMENT_COLUMNS: [&str; 3] = ["JobArrayID", "Comment", "admin_comment"];
+
 /// A cluster, as its controller showed it.
 ///
 /// It is read by several commands, one after the other, jobs last. So a job may be on a node that was idle a moment before.
@@ -145,32 +148,30 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`read`](Cluster::read).
-    pub fn jobs_with_comments(slurm: &Slurm) -> Result<Vec<(Job, Option<String>)>, SlurmError> {
+    pub fn jobs_with_comments(slurm: &Slurm) -> Result<Vec<(Job, Comments)>, SlurmError> {
         let (jobs, _) = Cluster::timed_jobs(slurm)?;
         let mut comments = Cluster::comments(slurm)?;
         let mut all: Vec<_> = jobs
             .into_values()
-            .map(|job| (comments.remove(&job.id), job))
-            .map(|(comment, job)| (job, comment))
+            .map(|job| (comments.remove(&job.id).unwrap_or_default(), job))
+            .map(|(comments, job)| (job, comments))
             .collect();
         all.sort_by_key(|(job, _)| job.order());
         Ok(all)
     }
 
-    /// Reads the comments of the jobs that have not ended, byte for byte, by name ([`Job::id`]).
+    /// Reads the comments of the jobs that have not ended, by name ([`Job::id`]). A job without a comment is left out.
     ///
     /// In the lines of `scontrol` other fields, and other texts of users, stand behind a comment.
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn comments(slurm: &Slurm) -> Result<BTreeMap<String, String>, SlurmError> {
-        let mark = mark()?;
-        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-o", &format!("{mark}%i|%k")])?;
-        let comment = |record: &str| {
-            let (id, comment) = record.split_once(SEPARATOR)?;
-            Some((id.trim().to_owned(), present(comment)?.to_owned()))
-        };
-        Ok(marked(&answer.text, &mark).filter_map(comment).collect())
+    pub fn comments(slurm: &Slurm) -> Result<BTreeMap<String, Comments>, SlurmError> {
+        let mark = format!("{SEPARATOR}{}", mark()?);
+        // A column without a width is neither filled up nor cut.
+        let columns = COMMENT_COLUMNS.map(|name| format!("{name}:{mark}")).join(",");
+        let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-O", &columns])?;
+        Ok(Comments::parse(&answer.text, &mark))
     }
 
     /// Reads the jobs, and returns the time that it took.
@@ -181,6 +182,30 @@ impl Cluster {
         let jobs =
             lines.map(|line| Job::parse(line).map(|job| (job.id.clone(), job))).collect::<Result<_, _>>()?;
         Ok((jobs, answer.took))
+    }
+}
+
+/// The comments of a job, byte for byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comments {
+    /// That of its user.
+    pub user: Option<String>,
+    /// That of an administrator.
+    pub admin: Option<String>,
+}
+
+impl Comments {
+    /// Returns the comments in an answer of `squeue` with [`COMMENT_COLUMNS`], each of which ends with a mark.
+    fn parse(text: &str, mark: &str) -> BTreeMap<String, Comments> {
+        let values: Vec<&str> = text.split(mark).collect();
+        let comment =
+            |text: &&str| Some(*text).filter(|text| !matches!(*text, "" | "(null)")).map(str::to_owned);
+        let comments = |values: &[&str]| {
+            let [id, user, admin] = values else { return None };
+            Some((id.trim().to_owned(), Comments { user: comment(user), admin: comment(admin) }))
+        };
+        let all = values.chunks_exact(COMMENT_COLUMNS.len()).filter_map(comments);
+        all.filter(|(_, comments)| *comments != Comments::default()).collect()
     }
 }
 

@@ -65,7 +65,7 @@ pub enum SlurmError {
     },
     /// The version of the controller is none of those that are known.
     #[error(
-        "Slurm {version} is untested: the driver knows the versions from {oldest} to {newest}, and another one may print the same words with another meaning; compare `miserly slurm status` with squeue and sinfo, then pass --untested-version"
+        "Slurm {version} is unknown: the driver knows the versions from {oldest} to {newest}, and another one may print the same words with another meaning; call `miserly slurm check --probe`, and if it finds no difference, pass --untested-version"
     )]
     Untested {
         /// The version.

@@ -41,6 +41,8 @@ mod queue_nodes;
 
 mod queues;
 
+mod rights;
+
 mod statistics;
 
 mod submit_line;
@@ -57,8 +59,8 @@ pub use associations::{Association, Associations, decay_time};
 pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
 pub use check::{Check, CommandCheck, Difference};
 pub use cluster::{
-    Allocated, Amount, Change, Cluster, Configuration, Detail, Job, JobState, Limit, Node, Partition,
-    Reservation, Setting, changes,
+    Allocated, Amount, Change, Cluster, Comments, Configuration, Detail, Job, JobState, Limit, Node,
+    Partition, Reservation, Setting, changes,
 };
 pub use command::Slurm;
 pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};

@@ -10,18 +10,18 @@ const OLDEST: (u32, u32) = (22, 5);
 /// The newest version of which the output is known.
 const NEWEST: (u32, u32) = (26, 5);
 
-/// The newest version that is driven. On a real 26.05 the driver takes no nodes.
-const NEWEST_DRIVEN: (u32, u32) = (25, 11);
+/// The versions with tests on a real cluster, in order.
+const TESTED: [(u32, u32); 3] = [OLDEST, (24, 11), NEWEST];
 
 /// What is known of a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It is read, and the driver knows it.
-    Driven,
-    /// It is read. The driver refuses it without a word of its administrator.
-    Read,
-    /// It is later than all versions of which the output is known.
+    /// It is tested on a real cluster.
+    Tested,
+    /// Its output is known from its sources.
+    Known,
+    /// It is later than all versions of which the output is known. The driver refuses it, unless its administrator insists.
     #[default]
     Unknown,
 }
@@ -70,13 +70,13 @@ const FORMS: [Form; 11] = [
         what: "the comment of a job",
         since: (22, 5),
         prints: "scontrol: two blanks end it, and a blank within may look so",
-        read_as: "%k of squeue, byte for byte",
+        read_as: "Comment of squeue -O, byte for byte",
     },
     Form {
         what: "the comment of a job",
         since: (25, 11),
         prints: "scontrol: one blank ends it; SubmitLine, a text of the user, is before it",
-        read_as: "%k of squeue, byte for byte",
+        read_as: "Comment of squeue -O, byte for byte",
     },
     Form {
         what: "generic resources",
@@ -112,7 +112,10 @@ const FORMS: [Form; 11] = [
 
 /// Returns the forms of a version. One that is unknown is read as the newest.
 pub(crate) fn forms_of(version: &str) -> impl Iterator<Item = Form> {
-    let version = parsed(version).unwrap_or(NEWEST);
+    forms_at(parsed(version).unwrap_or(NEWEST))
+}
+
+fn forms_at(version: (u32, u32)) -> impl Iterator<Item = Form> {
     let later = move |form: &Form| {
         FORMS
             .iter()
@@ -131,37 +134,56 @@ impl Configuration {
         }
     }
 
-    /// Checks that the controller is of a version that may be driven. In another one a word may have another meaning: since 26.05
+    /// Checks that the output of the controller's version is known. In another one a word may have another meaning: since 26.05
     /// `OverSubscribe=NO` stands with ordinary jobs.
     ///
     /// # Errors
     /// [`SlurmError::Untested`].
-    pub fn check_tested(&self) -> Result<(), SlurmError> {
-        let version = self.version.clone();
-        match self.standing() {
-            Standing::Driven => Ok(()),
-            _ => Err(SlurmError::Untested { version, oldest: shown(OLDEST), newest: shown(NEWEST_DRIVEN) }),
+    pub fn check_known(&self) -> Result<(), SlurmError> {
+        if self.standing() == Standing::Unknown {
+            let [oldest, newest] = [OLDEST, NEWEST].map(shown);
+            return Err(SlurmError::Untested { version: self.version.clone(), oldest, newest });
         }
+        Ok(())
     }
 
     /// Returns what is known of the version of the controller.
     pub fn standing(&self) -> Standing {
         match parsed(&self.version) {
-            Some(version) if version <= NEWEST_DRIVEN => Standing::Driven,
-            Some(version) if version <= NEWEST => Standing::Read,
+            Some(version) if TESTED.contains(&version) => Standing::Tested,
+            Some(version) if version <= NEWEST => Standing::Known,
             _ => Standing::Unknown,
         }
     }
 
-    /// Returns a warning if the version of the controller is later than all known ones, or is none.
+    /// Returns a warning if the output of the controller's version is not known.
     pub fn unknown_version(&self) -> Option<String> {
         (self.standing() == Standing::Unknown).then(|| {
             format!(
-                "Slurm {} is unknown to this program, which knows versions up to {}: compare with squeue and sinfo",
+                "Slurm {} is unknown, and read as {}: `miserly slurm check` compares what its commands print",
                 self.version,
                 shown(NEWEST)
             )
         })
+    }
+
+    /// Returns a warning if the version of the controller is not tested, with its differences from the tested version before it.
+    pub fn untested_version(&self) -> Option<String> {
+        let version = parsed(&self.version).filter(|_| self.standing() == Standing::Known);
+        let Some(version) = version else { return self.unknown_version() };
+        let before = *TESTED.iter().rev().find(|tested| **tested < version)?;
+        let known: Vec<Form> = forms_at(before).collect();
+        let others = forms_at(version).filter(|form| !known.contains(form));
+        let others: Vec<String> = others.map(|form| format!("{} ({})", form.what, form.prints)).collect();
+        let differs = if others.is_empty() {
+            format!("has the forms of {}", shown(before))
+        } else {
+            format!("differs from {} in {}", shown(before), others.join("; "))
+        };
+        Some(format!(
+            "Slurm {} is not tested; by its sources it {differs}. `miserly slurm check` compares what its commands print",
+            self.version
+        ))
     }
 }
 
@@ -191,16 +213,36 @@ mod tests {
         for unknown in ["26.11.0", "next", ""] {
             assert!(of(unknown).check_version().is_ok(), "{unknown}");
             let said = of(unknown).unknown_version().unwrap();
-            assert!(said.contains("up to 26.05"), "{said}");
-            let refused = of(unknown).check_tested().unwrap_err().to_string();
-            assert!(refused.contains("from 22.05 to 25.11"), "{refused}");
+            assert!(said.contains("read as 26.05: `miserly slurm check`"), "{said}");
+            assert_eq!(of(unknown).untested_version(), Some(said));
+            let refused = of(unknown).check_known().unwrap_err().to_string();
+            assert!(
+                refused.contains("from 22.05 to 26.05") && refused.contains("`miserly slurm check --probe`"),
+                "{refused}"
+            );
         }
         let standing = |version| of(version).standing();
         assert_eq!(
-            ["24.11.5", "26.05.1", "26.11.0"].map(standing),
-            [Standing::Driven, Standing::Read, Standing::Unknown]
+            ["24.11.5", "25.05.1", "26.05.1", "26.11.0"].map(standing),
+            [Standing::Tested, Standing::Known, Standing::Tested, Standing::Unknown]
         );
-        assert!(of("25.11.2").check_tested().is_ok() && of("26.05.5").check_tested().is_err());
+        assert!(of("25.11.2").check_known().is_ok() && of("26.05.5").check_known().is_ok());
+    }
+
+    #[test]
+    fn an_untested_version_differs_from_the_tested_one_before_it() {
+        let warning = |version: &str| {
+            Configuration { version: version.to_owned(), ..Configuration::default() }.untested_version()
+        };
+        assert_eq!(["22.05.8", "24.11.5", "26.05.5"].map(warning), [None, None, None]);
+        let of = |version: &str| warning(version).unwrap();
+        assert!(
+            of("25.11.2")
+                .contains("differs from 24.11 in the comment of a job (scontrol: one blank ends it;")
+        );
+        assert!(!of("25.11.2").contains("generic resources"), "{}", of("25.11.2"));
+        assert!(of("23.11.10").contains("generic resources (TresPerNode=gres/gpu:2); processors of a task"));
+        assert!(of("25.05.3").contains("by its sources it has the forms of 24.11"), "{}", of("25.05.3"));
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub(super) fn check(args: &SlurmCheckArgs) -> anyhow::Result<()> {
 fn text(check: &Check) -> String {
     let version = check.version.as_deref().unwrap_or("of an unknown version");
     let standing = match check.standing {
-        Standing::Driven => "it is read, and the driver knows it",
-        Standing::Read => "it is read; drive needs --untested-version",
+        Standing::Tested => "it is tested",
+        Standing::Known => "it is not tested, and its forms are known from its sources",
         Standing::Unknown => "its forms are unknown, and read as those of the newest version that is known",
     };
     let mut text = format!("Slurm {version}: {standing}\n\n");

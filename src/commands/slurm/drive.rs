@@ -1,4 +1,4 @@
-//! `miserly slurm drive` and `hand-back`: a policy schedules a cluster.
+//! `miserly slurm drive`: a policy schedules a cluster.
 
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -6,16 +6,15 @@ use std::time::Duration;
 use anyhow::bail;
 use jiff::Timestamp;
 use miserly_core::Span;
-use miserly_drive::{Drive, DriveError, Note, Order, Settings, Step};
+use miserly_drive::{Drive, DriveError, Note, Settings, Step};
 use miserly_run::Stopwatch;
 use miserly_slurm::{Cluster, Configuration};
 use miserly_view::plain;
 use serde::Serialize;
 
 use super::signals::{end_at_signal, is_signalled};
-use super::{instant, learned, read};
-use crate::args::{SlurmDriveArgs, SlurmHandBackArgs};
-use crate::commands::live::counted;
+use super::{instant, learned, warn};
+use crate::args::SlurmDriveArgs;
 use crate::failure::INTERRUPTED;
 use crate::output::{print, print_json};
 
@@ -30,10 +29,11 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 pub(super) fn drive(args: &SlurmDriveArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
-    let cluster = read(&slurm)?;
+    let cluster = Cluster::read(&slurm)?;
     if !args.untested_version {
-        cluster.configuration.check_tested()?;
+        cluster.configuration.check_known()?;
     }
+    warn(cluster.configuration.untested_version());
     let seconds = |time: Duration| {
         Span::from_secs(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };
@@ -204,34 +204,4 @@ fn words(note: &Note) -> String {
         }
         Note::PromiseBroken { latest: None, why } => format!("promise broken: {why}"),
     }
-}
-
-pub(super) fn hand_back(args: &SlurmHandBackArgs) -> anyhow::Result<()> {
-    let reservation = args.reservation.as_deref();
-    let handed_back = Drive::hand_back(&args.cluster.slurm(), reservation, args.state.as_deref())?;
-    let count = |is: fn(&&Order) -> bool| handed_back.orders.iter().filter(is).count() as u64;
-    let ended = count(|order| matches!(order, Order::HandBack { .. })) > 0;
-    let placed = || counted(count(|order| matches!(order, Order::TakeBack { .. })), "job");
-    let mut text = if ended {
-        format!("Slurm schedules by itself; {} placed and not started\n", placed())
-    } else if handed_back.kept.is_empty() {
-        format!("there is no reservation {}: Slurm schedules by itself\n", handed_back.reservation)
-    } else {
-        let kept = handed_back.kept.join(",");
-        format!("Slurm schedules by itself on all nodes but {kept}; {} placed and not started\n", placed())
-    };
-    if !handed_back.has_ended {
-        text += "the driver ends at its next step; call this again then\n";
-    }
-    let resumed = count(|order| matches!(order, Order::Resume { .. }));
-    if resumed > 0 {
-        text += &format!("{} resumed\n", counted(resumed, "suspended job"));
-    }
-    if !handed_back.stay_suspended.is_empty() {
-        text += &format!(
-            "still suspended, because others use their processors: {}; call this again when these are free\n",
-            handed_back.stay_suspended.join(" ")
-        );
-    }
-    print(&text)
 }

@@ -4,6 +4,8 @@ mod check;
 
 mod drive;
 
+mod hand_back;
+
 mod queue;
 
 mod replay;
@@ -58,19 +60,26 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Audit(args) => audit(args),
         SlurmCommand::Drive(args) => drive::drive(args),
         SlurmCommand::Queue(args) => queue::queue(args),
-        SlurmCommand::HandBack(args) => drive::hand_back(args),
+        SlurmCommand::HandBack(args) => hand_back::hand_back(args),
     }
 }
 
-/// Reads the state of a cluster. A version that is not known is worth a line.
+/// Reads the state of a cluster, to show it. A version that is not known is worth a line.
 fn read(slurm: &Slurm) -> Result<Cluster, SlurmError> {
     let cluster = Cluster::read(slurm)?;
-    warn_of_version(&cluster);
+    warn(cluster.configuration.unknown_version());
     Ok(cluster)
 }
 
-fn warn_of_version(cluster: &Cluster) {
-    if let Some(warning) = cluster.configuration.unknown_version() {
+/// Reads the state of a cluster, to schedule its jobs. A version that is not tested is worth a line.
+fn read_to_schedule(slurm: &Slurm) -> Result<Cluster, SlurmError> {
+    let cluster = Cluster::read(slurm)?;
+    warn(cluster.configuration.untested_version());
+    Ok(cluster)
+}
+
+fn warn(warning: Option<String>) {
+    if let Some(warning) = warning {
         note!("warning: {warning}");
     }
 }
@@ -199,7 +208,7 @@ fn watch(args: &SlurmWatchArgs) -> anyhow::Result<()> {
         match poller.poll() {
             Ok(changes) => {
                 if first {
-                    poller.cluster().into_iter().for_each(warn_of_version);
+                    warn(poller.cluster().and_then(|cluster| cluster.configuration.unknown_version()));
                 }
                 let mut output = std::io::stdout().lock();
                 for change in &changes {
@@ -247,7 +256,7 @@ fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     let slurm = args.cluster.slurm();
     let FutureArgs { policy, history, draws } = &args.futures;
     policy.as_ref().map_or(Ok(()), check_policy)?;
-    let mut cluster = read(&slurm)?;
+    let mut cluster = read_to_schedule(&slurm)?;
     let called = |job: &String| -> BTreeSet<String> {
         let jobs = cluster.jobs.values().filter(|one| one.is_called(job));
         jobs.map(|job| job.id.clone()).collect()
@@ -306,7 +315,7 @@ fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let shown = std::io::stderr().is_terminal();
     let mut all: Vec<Audited> = vec![];
     poller.poll()?;
-    poller.cluster().into_iter().for_each(warn_of_version);
+    warn(poller.cluster().and_then(|cluster| cluster.configuration.untested_version()));
     let write = |rows: &[Audited]| args.jobs.as_ref().map_or(Ok(()), |path| write_rows(path, rows));
     write(&all)?;
     end_at_signal();

@@ -81,15 +81,16 @@ pub(crate) fn cluster_queue_text(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> a
 fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec<ClusterJob>> {
     let mut users = Users::default();
     let mut found = vec![];
-    for (job, comment) in Cluster::jobs_with_comments(slurm)? {
+    for (job, comments) in Cluster::jobs_with_comments(slurm)? {
         let user = users.name(job.user);
         if !wanted.admits(&job, &user) {
             continue;
         }
         let waits = job.state == JobState::Pending;
         // That of a running job may be from its wait.
-        let comment = comment.as_deref().and_then(DriverComment::parse);
-        let comment = comment.filter(|comment| waits || comment.is_opportunistic()).unwrap_or_default();
+        let comment = DriverComment::of(&comments)
+            .filter(|comment| waits || comment.is_opportunistic())
+            .unwrap_or_default();
         let planned = comment.starts_by.is_some() || comment.likely.is_some();
         let why = comment.why.or_else(|| job.reason.clone().filter(|_| waits && !planned));
         found.push(ClusterJob {

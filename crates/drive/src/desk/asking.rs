@@ -8,27 +8,16 @@ use miserly_slurm::{Cluster, Detail, Job, JobState, task_ranges};
 
 use super::case::{Case, Stage};
 use super::{Desk, PATIENCE, Step};
+use crate::comment::{
+    AHEAD, CommentField, FIRST_TASK, NOT_PLANNED, RUNS, STANDS, STARTS_BY, STARTS_ON, WAITS, is_over,
+    with_words,
+};
 use crate::instant::{local, minute};
 use crate::notes::Note;
 use crate::orders::{Order, PLACED, minutes};
 
 /// The most comments of a step.
 const MOST_TOLD: usize = 20;
-
-/// The begin of the comment on a job that runs ahead of its start.
-const AHEAD: &str = "runs on idle nodes ahead of its start";
-
-/// The begin of the comment on a job that is placed.
-const STARTS_ON: &str = "starts on ";
-
-/// The comment on a job that is suspended for another one.
-const STANDS: &str = "is suspended for a short time, for a job that begins";
-
-/// The comment on a job that runs after one of these.
-const RUNS: &str = "runs";
-
-/// The mark of the part of a comment that is this program's.
-const MARK: &str = "miserly: ";
 
 impl Desk {
     /// Returns whether a job was placed and Slurm was not asked yet. `left` are the nodes to wait for.
@@ -148,9 +137,22 @@ impl Desk {
         self.tell(cluster, read, step);
     }
 
+    /// Returns whether it has taken in a job.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.cases.contains_key(id)
+    }
+
     /// Takes in that the comment of a job was not written.
     pub(crate) fn untell(&mut self, id: &str) {
         if let Some(case) = self.cases.get_mut(id) {
+            case.facts.told = None;
+        }
+    }
+
+    /// Writes into the comments of users from now on: Slurm refuses those of administrators.
+    pub(crate) fn write_user_comments(&mut self) {
+        self.comments = Some(CommentField::Comment);
+        for case in self.cases.values_mut() {
             case.facts.told = None;
         }
     }
@@ -161,9 +163,7 @@ impl Desk {
     ///
     /// `read` are the descriptions that were read for this step.
     fn tell(&mut self, cluster: &Cluster, read: &BTreeMap<String, Detail>, step: &mut Step) {
-        if !self.settings.comments {
-            return;
-        }
+        let Some(field) = self.comments else { return };
         let tasks = waiting_groups(cluster);
         let (mut told, mut asked) = (0, 0);
         // Each step goes on after the job at which the last one ended.
@@ -193,14 +193,12 @@ impl Desk {
                 if group.len() == 1 { cases.first().map(|case| words(case)) } else { shared_words(&cases) };
             let Some((words, case)) = words.zip(self.cases.get_mut(id)) else { continue };
             let facts = &mut case.facts;
-            let comment = match facts.form.comment.as_deref() {
-                Some(own) => format!("{own} | {MARK}{words}"),
-                None => format!("{MARK}{words}"),
-            };
+            let comment = with_words(field.of(&facts.form), &words);
             if facts.told.as_ref() != Some(&comment) {
-                // Its user may have changed the comment. A job that is placed starts within a second.
+                // Others may have changed the comment. A job that is placed starts within a second.
                 let is_placed = matches!(facts.stage, Stage::Placed { .. });
-                if !is_placed && !read.contains_key(id) {
+                let is_known = is_placed && facts.told.is_some();
+                if !is_known && !read.contains_key(id) {
                     asked += 1;
                     step.unread.extend(group.iter().map(|task| task.id.clone()));
                     continue;
@@ -212,7 +210,7 @@ impl Desk {
                 }
                 step.changed = true;
                 let tasks = waiting_tasks(group);
-                step.orders.push(Order::Tell { job: id.clone(), tasks, text: comment.clone() });
+                step.orders.push(Order::Tell { job: id.clone(), tasks, field, text: comment.clone() });
                 facts.told = Some(comment);
             }
         }
@@ -246,15 +244,15 @@ fn words(case: &Case) -> String {
             let briefly = " for a short time; if it has not ended then, it waits again";
             format!("{STARTS_ON}{}{}", nodes.join(","), if facts.quantum.is_some() { briefly } else { "" })
         }
-        (_, Some(aside), _) => format!("not planned: {}", aside.why),
+        (_, Some(aside), _) => format!("{NOT_PLANNED}{}", aside.why),
         (_, None, Some((_, latest))) if latest < Time::MAX.ticks() => {
-            format!("starts by {}{likely}", local(Time::from_ticks(latest)))
+            format!("{STARTS_BY}{}{likely}", local(Time::from_ticks(latest)))
         }
         // Its promise has no end.
         (_, None, Some(_)) => {
-            format!("waits: {}{likely}", facts.broken.as_deref().unwrap_or("no start is known"))
+            format!("{WAITS}: {}{likely}", facts.broken.as_deref().unwrap_or("no start is known"))
         }
-        (_, None, None) => format!("waits{likely}"),
+        (_, None, None) => format!("{WAITS}{likely}"),
     }
 }
 
@@ -269,12 +267,12 @@ fn shared_words(tasks: &[&Case]) -> Option<String> {
         let [least, most] = [least, most].map(|at| local(Time::from_ticks(at)));
         let without = tasks.len() - promises.count();
         let others = if without > 0 { format!("; {without} have no promise yet") } else { String::new() };
-        return Some(format!("the first of these tasks starts by {least}, the last by {most}{others}"));
+        return Some(format!("{FIRST_TASK}starts by {least}, the last by {most}{others}"));
     }
     let mut likely: Vec<Time> = tasks.iter().filter_map(|case| case.likely()).collect();
     likely.sort_unstable();
     match (likely.first(), tasks.first()) {
-        (Some(first), _) => Some(format!("waits; the first of these tasks starts likely {}", minute(*first))),
+        (Some(first), _) => Some(format!("{WAITS}; {FIRST_TASK}starts likely {}", minute(*first))),
         (None, Some(task)) => Some(words(task)),
         (None, None) => None,
     }
@@ -300,62 +298,6 @@ pub(crate) fn waiting_tasks(group: &[&Job]) -> Option<String> {
     Some(format!("{array}_[{}]", task_ranges(&numbers?)))
 }
 
-/// The part of a comment that a driver wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DriverComment {
-    /// The latest start, if it is promised.
-    pub starts_by: Option<String>,
-    /// The likely start, if there is a forecast.
-    pub likely: Option<String>,
-    /// Anything else: the nodes of its start, or why it is not planned.
-    pub why: Option<String>,
-}
-
-impl DriverComment {
-    /// Reads a comment. Returns `None` if no driver wrote a part of it.
-    pub fn parse(comment: &str) -> Option<DriverComment> {
-        let words = comment[comment.rfind(MARK)? + MARK.len()..].trim_end_matches('"');
-        let (words, likely) = match words.split_once(", likely ") {
-            Some((words, likely)) => (words, Some(likely.to_owned())),
-            None => (words, None),
-        };
-        let starts_by = words.strip_prefix("starts by ").map(str::to_owned);
-        let why = (starts_by.is_none() && words != "waits").then(|| words.to_owned());
-        Some(DriverComment { starts_by, likely, why })
-    }
-
-    /// Returns whether the job runs ahead of its start.
-    pub fn is_opportunistic(&self) -> bool {
-        self.why.as_ref().is_some_and(|why| why.starts_with(AHEAD))
-    }
-}
-
-/// Returns the last comment on a job of another driver, as far as it matters: it is not known whether it was written. That on a try
-/// has to be replaced when the job has its start, and that on a suspension when it is over.
-pub(super) fn earlier_comment(told: &str) -> Option<String> {
-    (is_over(told) || told.ends_with(RUNS)).then(|| AHEAD.to_owned())
-}
-
-/// Returns whether a comment on a job that runs is no longer true, if nothing else is said of it.
-fn is_over(told: &str) -> bool {
-    !told.ends_with(RUNS) && !told.contains(STARTS_ON)
-}
-
-/// Returns whether a comment has a part of this program.
-pub(crate) fn has_driver_comment(comment: &str) -> bool {
-    comment.starts_with(MARK) || comment.contains(&format!(" | {MARK}"))
-}
-
-/// Returns the comment of a user, without the part of this program.
-pub(crate) fn own_comment(comment: Option<&str>) -> Option<String> {
-    let comment = comment?;
-    if comment.starts_with(MARK) {
-        return None;
-    }
-    let own = comment.split_once(&format!(" | {MARK}")).map_or(comment, |(own, _)| own);
-    Some(own.to_owned()).filter(|own| !own.is_empty())
-}
-
 /// Returns the number of a user in the list of a reservation: its number, or its name on this machine.
 fn user_number(name: &str) -> Option<u32> {
     let name = name.trim();
@@ -364,7 +306,7 @@ fn user_number(name: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Aside, Facts};
+    use super::super::case::Facts;
     use super::*;
 
     fn case(promised: Option<i64>, likely: Option<i64>) -> Case {
@@ -396,30 +338,5 @@ mod tests {
         let task = |place: &str| Job { array: Some((7, place.to_owned())), ..Job::default() };
         let tasks = ["3", "4", "9"].map(task);
         assert_eq!(waiting_tasks(&tasks.iter().collect::<Vec<_>>()).unwrap(), "7_[3-4,9]");
-    }
-
-    #[test]
-    fn a_comment_is_read_as_it_was_written() {
-        let of = |case: &Case| DriverComment::parse(&format!("mine | {MARK}{}", words(case))).unwrap();
-        let both = of(&case(Some(60), Some(30)));
-        assert_eq!(both.starts_by, Some(local(Time::from_secs(60).unwrap())));
-        assert_eq!((both.likely, both.why), (Some(minute(Time::ZERO)), None));
-        assert_eq!(of(&case(None, None)), DriverComment::default());
-        let mut aside = case(Some(60), None);
-        aside.facts.aside = Some(Aside { until: None, why: "it is held".into() });
-        assert_eq!(of(&aside).why.as_deref(), Some("not planned: it is held"));
-        assert_eq!(DriverComment::parse("mine"), None);
-        assert!(!of(&aside).is_opportunistic());
-        assert!(DriverComment::parse(&format!("{MARK}{AHEAD}; more")).unwrap().is_opportunistic());
-    }
-
-    #[test]
-    fn the_comment_of_a_user_is_kept_apart() {
-        assert_eq!(own_comment(Some("mine | miserly: waits")).as_deref(), Some("mine"));
-        assert_eq!(own_comment(Some("a | miserly: waits | miserly: runs")).as_deref(), Some("a"));
-        assert_eq!(own_comment(Some("a | b")).as_deref(), Some("a | b"));
-        assert_eq!(own_comment(Some("see miserly: docs")).as_deref(), Some("see miserly: docs"));
-        assert_eq!(own_comment(Some("miserly: waits")), None);
-        assert_eq!(own_comment(None), None);
     }
 }

@@ -7,11 +7,11 @@ use miserly_core::{
 };
 use miserly_slurm::{Cluster, Detail, Job, JobState};
 
-use super::asking::{has_driver_comment, own_comment};
 use super::case::{Aside, Case, Facts, LAST_PAUSE, Stage};
 use super::opportunistic::{Opportunistic, is_completing};
 use super::rebuild::{holds_nodes, on_hosts};
 use super::{Desk, Events, MOST_ASKED, Seen, Step};
+use crate::comment::{has_driver_comment, with_own_comments};
 use crate::form::Planned;
 use crate::notes::Note;
 use crate::obstacle::{Obstacle, obstacle};
@@ -56,8 +56,7 @@ impl Desk {
             // A job that came and went between two readings has no form.
             let Some(form) = details.get(&job.id) else { continue };
             self.numbers += 1;
-            let form = Detail { comment: own_comment(form.comment.as_deref()), ..form.clone() };
-            let facts = Facts { form, submitted: job.submitted, ..Facts::default() };
+            let facts = Facts { form: with_own_comments(form), submitted: job.submitted, ..Facts::default() };
             self.cases.insert(job.id.clone(), Case { number: self.numbers, handle: None, facts });
             step.changed = true;
             if holds_nodes(job) {
@@ -72,16 +71,17 @@ impl Desk {
     /// Takes in the form of a job. That of a placed job has the nodes that it was given.
     fn learn(&mut self, id: &str, job: Option<&Job>, form: &Detail) {
         let Some(case) = self.cases.get_mut(id) else { return };
-        if !form.comment.as_deref().is_some_and(has_driver_comment) {
-            // Its user has written another one, or that of the driver is on its way.
+        let comment = self.comments.and_then(|field| field.of(form));
+        if !comment.is_some_and(has_driver_comment) {
+            // Another one was written, or that of the driver is on its way.
             case.facts.told = None;
         }
+        let form = with_own_comments(form);
         let known = &mut case.facts.form;
-        known.comment = own_comment(form.comment.as_deref());
+        (known.comment, known.admin_comment) = (form.comment.clone(), form.admin_comment.clone());
         if job.is_some_and(holds_nodes) {
             known.on = form.on.clone();
         } else {
-            let comment = known.comment.take();
             let (least_nodes, most_nodes, nodes) = if case.facts.was_placed {
                 (known.least_nodes, known.most_nodes, std::mem::take(&mut known.nodes))
             } else {
@@ -94,8 +94,7 @@ impl Desk {
                 job.set_eligible(eligible);
                 eligible = known.eligible;
             }
-            *known =
-                Detail { least_nodes, most_nodes, nodes, comment, eligible, array_limit, ..form.clone() };
+            *known = Detail { least_nodes, most_nodes, nodes, eligible, array_limit, ..form };
         }
     }
 

@@ -81,7 +81,7 @@ mod tests {
             lead: None,
             leaving: Span::ZERO,
         };
-        let mut desk = Desk::new(settings, Stored::default());
+        let mut desk = Desk::new(settings, Stored::default(), None);
         desk.site = site(&cluster(&[("n1", 8, 1), ("n2", 8, 1), ("n3", 8, 1)], "CR_CPU"));
         desk.stale = false;
         let hosts = |hosts: &[u32]| hosts.iter().copied().map(HostId).collect::<Vec<_>>();

@@ -39,17 +39,14 @@ use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job, Reservation};
 
 use self::arrays::ArrayPlaces;
-use self::asking::earlier_comment;
-pub(crate) use self::asking::{has_driver_comment, own_comment, waiting_groups, waiting_tasks};
-
-pub use self::asking::DriverComment;
-
+pub(crate) use self::asking::{waiting_groups, waiting_tasks};
 use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
 use self::opportunistic::Opportunistic;
 pub(crate) use self::quanta::Used;
 use self::rebuild::holds_nodes;
+use crate::comment::{CommentField, earlier_comment};
 use crate::forecasts::Likely;
 use crate::notes::{Note, StartRecord};
 use crate::orders::Order;
@@ -130,6 +127,8 @@ pub(crate) struct Stored {
     pub(crate) policy: Option<String>,
     /// The name of the reservation; none of an earlier version.
     pub(crate) reservation: Option<String>,
+    /// The comment that had the promises, if one had them; none of an earlier version.
+    pub(crate) comments: Option<CommentField>,
     pub(crate) state: LedgerState,
     /// The jobs, by name.
     pub(crate) jobs: BTreeMap<String, StoredJob>,
@@ -172,6 +171,8 @@ fn forget_policy(entry: &mut Entry) {
 /// The driver of a cluster, between its readings.
 pub(crate) struct Desk {
     settings: Settings,
+    /// The comment that jobs get promises in, if they get any.
+    comments: Option<CommentField>,
     site: Site,
     driver: Option<Driver>,
     /// The entries of a stored state, until there is a driver.
@@ -216,7 +217,7 @@ struct Events {
 }
 
 impl Desk {
-    pub(crate) fn new(settings: Settings, stored: Stored) -> Desk {
+    pub(crate) fn new(settings: Settings, stored: Stored, comments: Option<CommentField>) -> Desk {
         let mut cases = BTreeMap::new();
         let (mut restored, mut found) = (vec![], Step::default());
         let mut by_handle = BTreeMap::new();
@@ -242,6 +243,7 @@ impl Desk {
         }
         Desk {
             settings,
+            comments,
             site: Site::default(),
             driver: None,
             restored,
@@ -282,6 +284,7 @@ impl Desk {
             groups: self.groups.clone(),
             policy: Some(self.settings.policy.to_string()),
             reservation: Some(self.settings.reservation.clone()),
+            comments: self.comments,
             state: ledger.map_or_else(|| self.state.clone(), Ledger::state),
             jobs: self.cases.iter().map(job).collect(),
         }

@@ -10,11 +10,11 @@ use miserly_policies::classes::Lsf;
 use miserly_policies::{Needs, PolicySpec};
 use miserly_slurm::{Allocated, Amount, Cluster, Detail, Job, JobState, Limit};
 
-use super::asking::earlier_comment;
 use super::case::Stage;
 use super::opportunistic::Opportunistic;
 use super::{Desk, Seen, Step, Stored};
 use crate::Settings;
+use crate::comment::{CommentField, earlier_comment};
 use crate::notes::Note;
 use crate::orders::Order;
 use crate::site::tests::cluster;
@@ -44,7 +44,7 @@ impl Scene {
         Scene {
             cluster: cluster(&[("n1", 8, 0), ("n2", 8, 0)], "CR_CPU"),
             details: BTreeMap::new(),
-            desk: Desk::new(settings, Stored::default()),
+            desk: Desk::new(settings, Stored::default(), None),
         }
     }
 
@@ -124,7 +124,7 @@ impl Scene {
 
     /// Replaces the driver by one that begins with its stored state.
     fn restart(&mut self) {
-        self.desk = Desk::new(self.desk.settings.clone(), self.desk.stored());
+        self.desk = Desk::new(self.desk.settings.clone(), self.desk.stored(), self.desk.comments);
     }
 
     /// Starts a job with these processors on nodes.
@@ -274,7 +274,7 @@ fn another_policy_is_not_bound_by_the_promises_of_the_last_one() {
     for (policy, same) in [("conservative", true), ("fcfs", false), ("lsf", false), ("easy", false)] {
         let mut next = Scene::new(policy);
         next.cluster.jobs.clone_from(&scene.cluster.jobs);
-        next.desk = Desk::new(next.desk.settings, stored.clone());
+        next.desk = Desk::new(next.desk.settings, stored.clone(), None);
         // The promise is over when the job ends.
         // After this time without a driver, the promise may be broken in any case.
         assert!(next.step(20_000).contains("2 broken") || same, "{policy}");
@@ -295,7 +295,7 @@ fn another_policy_finds_another_place_for_a_placed_job() {
         let mut next = Scene::new(policy);
         next.cluster.jobs.clone_from(&scene.cluster.jobs);
         next.cluster.nodes.get_mut("n1").unwrap().states = vec!["drain".into()];
-        next.desk = Desk::new(next.desk.settings, scene.desk.stored());
+        next.desk = Desk::new(next.desk.settings, scene.desk.stored(), None);
         assert_eq!(next.step(12), "1 on n2, 1 broken", "{policy}");
     }
 }
@@ -317,7 +317,7 @@ fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
 #[test]
 fn the_next_driver_replaces_the_comment_on_a_try_that_has_become_the_run() {
     let mut scene = Scene::new("conservative");
-    scene.desk.settings.comments = true;
+    scene.desk.comments = Some(CommentField::Comment);
     scene.submit(1, 4, 1, 10);
     scene.step(10);
     scene.start("1", 11, &[("n1", 4)]);
@@ -639,7 +639,7 @@ fn another_policy_resumes_the_jobs_that_the_last_one_suspended() {
     let scene = quantum(false);
     let mut next = Scene::new("easy");
     next.cluster.jobs.clone_from(&scene.cluster.jobs);
-    next.desk = Desk::new(next.desk.settings, scene.desk.stored());
+    next.desk = Desk::new(next.desk.settings, scene.desk.stored(), None);
     assert_eq!(next.step(105), "");
     // The job of the quantum goes on to its end.
     assert_eq!(next.step(200), "");
@@ -692,7 +692,7 @@ fn as_many_tasks_are_planned_as_their_array_may_run() {
 #[test]
 fn a_comment_that_its_user_changes_stays() {
     let mut scene = Scene::new("conservative");
-    scene.desk.settings.comments = true;
+    scene.desk.comments = Some(CommentField::Comment);
     scene.submit(1, 8, 2, 10);
     scene.submit(2, 16, 2, 10);
     let told = |scene: &mut Scene, second: i64, comment: Option<&str>| {
@@ -721,6 +721,45 @@ fn a_comment_that_its_user_changes_stays() {
     assert_eq!(next, "other | miserly: not planned: it is held");
     // It was written.
     assert_eq!(told(&mut scene, 14, Some(&next)), (String::new(), false));
+}
+
+#[test]
+fn an_administrator_writes_behind_the_words_of_others_in_the_comment_of_administrators() {
+    let mut scene = Scene::new("conservative");
+    scene.desk.comments = Some(CommentField::AdminComment);
+    scene.submit(1, 16, 2, 10);
+    let told = |scene: &mut Scene, second: i64, admin_comment: Option<&str>| {
+        let known = scene.desk.cases.get("1").map(|case| case.facts.form.clone());
+        let form = known.unwrap_or_else(|| scene.details["1"].clone());
+        let (comment, admin_comment) = (Some("mine".to_owned()), admin_comment.map(str::to_owned));
+        scene.details.insert("1".into(), Detail { comment, admin_comment, ..form });
+        let orders = scene.run(second).orders.into_iter();
+        let text = |order: Order| match order {
+            Order::Tell { field, text, .. } => Some((field, text)),
+            _ => None,
+        };
+        orders.filter_map(text).collect::<Vec<_>>()
+    };
+    let placed = told(&mut scene, 10, Some("of the site"));
+    assert_eq!(placed, [(CommentField::AdminComment, "of the site | miserly: starts on n1,n2".to_owned())]);
+    assert_eq!(told(&mut scene, 11, Some(&placed[0].1)), []);
+    // Slurm refuses it.
+    scene.desk.write_user_comments();
+    let next = told(&mut scene, 12, Some("of the site"));
+    assert_eq!(next, [(CommentField::Comment, "mine | miserly: starts on n1,n2".to_owned())]);
+}
+
+#[test]
+fn a_placed_job_of_an_earlier_driver_is_read_before_its_comment_is_written() {
+    let mut scene = Scene::new("conservative");
+    scene.desk.comments = Some(CommentField::AdminComment);
+    scene.submit(1, 16, 2, 10);
+    scene.run(10);
+    scene.restart();
+    let step = scene.run(11);
+    assert!(
+        step.unread.contains("1") && !step.orders.iter().any(|order| matches!(order, Order::Tell { .. }))
+    );
 }
 
 #[test]

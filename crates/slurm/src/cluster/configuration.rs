@@ -20,6 +20,8 @@ pub struct Configuration {
     pub version: String,
     /// The time of the controller, seconds since 1970.
     pub now: i64,
+    /// The user of the controller (`SlurmUser`), by number.
+    pub slurm_user: Option<u32>,
     /// The scheduler: `sched/backfill` or `sched/builtin`.
     pub scheduler: String,
     /// The parameters of the scheduler.
@@ -94,6 +96,7 @@ impl Configuration {
             cluster: required("ClusterName")?,
             version: required("SLURM_VERSION")?,
             now: now.ok_or_else(|| fields.unreadable("no time".to_owned()))?,
+            slurm_user: value("SlurmUser").as_deref().and_then(user_number),
             scheduler: required("SchedulerType")?,
             scheduler_parameters: value("SchedulerParameters"),
             priority: required("PriorityType")?,
@@ -121,6 +124,11 @@ impl Configuration {
             kill_wait: value("KillWait").as_deref().and_then(first_number).unwrap_or(30),
         })
     }
+}
+
+/// Returns the number of a user such as `slurm(64030)`.
+fn user_number(text: &str) -> Option<u32> {
+    text.split_once('(')?.1.strip_suffix(')')?.parse().ok()
 }
 
 /// Returns the number of a value such as `30 sec`.

@@ -6,7 +6,7 @@ use miserly_core::{Kind, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::values::amount;
-use super::{Amount, Job};
+use super::{Amount, Comments, Job};
 use crate::fields::Fields;
 use crate::{Cluster, Slurm, SlurmError, gpus, hosts};
 
@@ -62,8 +62,11 @@ pub struct Detail {
     /// and not with a task by itself.
     #[serde(default)]
     pub array_limit: Option<u64>,
-    /// Its comment, if it was read ([`Cluster::comments`]).
+    /// The comment of its user, if it was read ([`Cluster::comments`]).
     pub comment: Option<String>,
+    /// The comment of an administrator, if it was read ([`Cluster::comments`]).
+    #[serde(default)]
+    pub admin_comment: Option<String>,
     /// Its allocation on each node, if it runs.
     pub on: BTreeMap<String, Allocated>,
 }
@@ -163,7 +166,8 @@ impl Detail {
         if !details.is_empty() {
             let mut comments = Cluster::comments(slurm)?;
             for (id, detail) in &mut details {
-                detail.comment = comments.remove(id);
+                let Comments { user, admin } = comments.remove(id).unwrap_or_default();
+                (detail.comment, detail.admin_comment) = (user, admin);
             }
         }
         Ok(details)
@@ -211,6 +215,7 @@ impl Detail {
             is_requeueable: ["Requeue", "BatchFlag"].iter().all(|key| fields.get(key) == Some("1")),
             array_limit: array_limit(&fields),
             comment: None,
+            admin_comment: None,
             on: allocated(&line),
         })
     }

@@ -58,6 +58,18 @@ fn a_record_ends_at_the_next_mark() {
     assert_eq!(marked("", "M|").count(), 0);
 }
 
+/// A user may write anything but the mark.
+#[test]
+fn comments_are_read_byte_for_byte() {
+    let text = "7|M two  \"blanks\"\n8|mine|of the site |M|M\n8_1|M(null)|Mof the site|M\n9|M(null)|M|M\n10|MNone|M(null)|M\n";
+    let comments = Comments::parse(text, "|M");
+    let of = |id: &str| comments.get(id).map(|one| (one.user.as_deref(), one.admin.as_deref()));
+    assert_eq!(of("7"), Some((Some(" two  \"blanks\"\n8|mine|of the site "), None)));
+    assert_eq!(of("8_1"), Some((None, Some("of the site"))));
+    assert_eq!((of("9"), of("10")), (None, Some((Some("None"), None))));
+    assert_eq!((comments.len(), Comments::parse("", "|M").len()), (3, 0));
+}
+
 #[test]
 fn a_node_that_registered_wrongly_takes_no_jobs() {
     let states = |state: &str| {
@@ -91,10 +103,10 @@ fn times_and_amounts() {
 
 #[test]
 fn a_configuration_has_the_time_of_the_controller() {
-    let text = "Configuration data as of 1795639275\nClusterName             = fake\nPriorityType            = priority/basic\nSchedulerParameters     = (null)\nSchedulerType           = sched/builtin\nSelectType              = select/cons_tres\nSLURM_VERSION           = 22.05.8\n";
+    let text = "Configuration data as of 1795639275\nClusterName             = fake\nPriorityType            = priority/basic\nSchedulerParameters     = (null)\nSchedulerType           = sched/builtin\nSelectType              = select/cons_tres\nSLURM_VERSION           = 22.05.8\nSlurmUser               = slurm(64030)\n";
     let configuration = Configuration::parse(text).unwrap();
     assert_eq!((configuration.now, configuration.version.as_str()), (1_795_639_275, "22.05.8"));
-    assert_eq!(configuration.scheduler_parameters, None);
+    assert_eq!((configuration.scheduler_parameters, configuration.slurm_user), (None, Some(64_030)));
     let error = Configuration::parse("Configuration data as of now\n").unwrap_err().to_string();
     assert!(error.contains("no ClusterName"), "{error}");
 }

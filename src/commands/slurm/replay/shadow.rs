@@ -16,7 +16,7 @@ use super::site::Site;
 use super::{accounting, left_out_text, share};
 use crate::args::SlurmShadowArgs;
 use crate::commands::live::{counted, shadow_text};
-use crate::commands::slurm::{read, seconds};
+use crate::commands::slurm::{read_to_schedule, seconds};
 use crate::output::{print, print_json};
 
 /// The document of `shadow`.
@@ -36,7 +36,7 @@ struct ShadowDoc {
 
 pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
-    read(&slurm)?;
+    read_to_schedule(&slurm)?;
     let mut accounting = accounting(&slurm, &args.period)?;
     if !args.json {
         accounting.check(&args.period)?;

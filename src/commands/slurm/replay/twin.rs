@@ -13,7 +13,7 @@ use super::site::Site;
 use super::{accounting, left_out_text, share};
 use crate::args::SlurmTwinArgs;
 use crate::commands::live::counted;
-use crate::commands::slurm::{read, seconds};
+use crate::commands::slurm::{read_to_schedule, seconds};
 use crate::output::{print, print_json};
 
 /// The most recorded states from which a twin decides.
@@ -34,7 +34,7 @@ struct TwinDoc {
 pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
     let slurm = args.period.cluster.slurm();
     // Its version is checked first. The accounting may take a while, and jobs end meanwhile.
-    read(&slurm)?;
+    read_to_schedule(&slurm)?;
     let mut accounting = accounting(&slurm, &args.period)?;
     let eligible = accounting.eligible(&args.period);
     if !args.json {
