@@ -678,6 +678,17 @@ fn without_faults_promises_stay() {
     }
 }
 
+/// Slurm gave a node otherwise than planned, so a placed job waits again, and a job behind it has the promise of the first one. In this
+/// seed the policy planned the first job later than that, and the driver ended.
+#[test]
+fn a_job_that_waits_again_takes_the_promise_of_the_next_one_back() {
+    let (controller, driven) = run(8, "easy", Faults::default(), true);
+    check(8, "easy", &controller, &driven);
+    let is_taken_back =
+        |(_, _, note): &(i64, String, Note)| matches!(note, Note::PromiseBroken { latest: None, .. });
+    assert!(driven.notes.iter().any(is_taken_back), "{:?}", driven.notes);
+}
+
 /// Prints how many promises of jobs that may have several nodes are broken without faults: Slurm spreads a job over the processors that
 /// are free on its nodes at its start, which no plan can know.
 #[test]
