@@ -197,7 +197,20 @@ impl Desk {
         let taken = self.taken();
         let is_in_way =
             |share: &Share| !taken[share.host.index()].fits_in(&ledger.free_hosts().on(share.host));
-        wanted.shares().iter().any(is_in_way).then_some(())?;
+        wanted.shares().iter().any(is_in_way).then(|| self.beside_plans(at, handle, wanted, free))
+    }
+
+    /// Returns the resources on each host for a job that starts, which no other job needs before its end, neither by its plan nor as
+    /// an opportunistic one. `free` are the resources beside the jobs that start with it.
+    pub(super) fn beside_plans(
+        &self,
+        at: Time,
+        handle: JobId,
+        wanted: &Placement,
+        free: &[Resources],
+    ) -> Vec<Resources> {
+        let Some(ledger) = self.driver.as_ref().map(Driver::ledger) else { return free.to_vec() };
+        let taken = self.taken();
         let room = Room::until(ledger, at + ledger.entry(handle).request.planned());
         let wanted: Vec<(HostId, Resources)> =
             wanted.shares().iter().map(|share| (share.host, share.amount)).collect();
@@ -205,7 +218,7 @@ impl Desk {
             let own = on_host(&wanted, HostId(u32::try_from(host).unwrap_or(u32::MAX)));
             room.free[host].plus(&own).less(&room.needed[host]).least(free).less(&taken[host])
         };
-        Some(free.iter().enumerate().map(left).collect())
+        free.iter().enumerate().map(left).collect()
     }
 
     /// Returns the waiting jobs that may run on idle nodes, in the order of their planned starts.

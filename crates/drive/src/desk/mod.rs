@@ -18,6 +18,8 @@ mod idle;
 
 mod opportunistic;
 
+mod promises;
+
 mod quanta;
 
 mod rebuild;
@@ -25,6 +27,9 @@ mod rebuild;
 mod starts;
 
 mod trial;
+
+#[cfg(test)]
+mod simulated;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +49,7 @@ use self::case::Case;
 pub(crate) use self::case::{Facts, Stage};
 use self::compare::is_ours;
 use self::opportunistic::Opportunistic;
+use self::promises::PromiseChanges;
 pub(crate) use self::quanta::Used;
 use self::rebuild::holds_nodes;
 use crate::comment::{CommentField, earlier_comment};
@@ -403,10 +409,11 @@ impl Desk {
         if away {
             events.round.fault = Some(Fault::Away);
         }
+        let mut changes = PromiseChanges::default();
         for tries in 0.. {
             let mut effects = vec![];
             self.play(at, cluster, std::mem::take(&mut events), &mut effects)?;
-            events = self.carry_out(at, cluster, effects, &mut step);
+            events = self.carry_out(at, cluster, effects, &mut changes, &mut step);
             let more = self.driver.as_ref().and_then(Driver::wake).filter(|wake| *wake <= now);
             if events.disturbed || !events.round.is_empty() {
                 // Should the policy place a job again and again where it cannot be, the next step goes on.
@@ -422,6 +429,7 @@ impl Desk {
                 break;
             }
         }
+        self.settle_promises(at, changes, &mut step);
         self.end_other_quanta(cluster, &mut step);
         self.use_idle_nodes(at, cluster, &mut step);
         self.last = Some(at);

@@ -81,6 +81,7 @@ impl Desk {
         self.return_without_quantum(&mut entries);
         let mut admitted = entries.values().map(|entry| entry.admitted + 1).max().unwrap_or(0);
         let mut held = vec![Resources::NONE; self.site.len()];
+        let mut returned = vec![];
         for id in self.holders() {
             let case = &self.cases[&id];
             let placed = self.place_of(case, cluster.jobs.get(&id), &entries);
@@ -99,6 +100,7 @@ impl Desk {
                 share.amount.fits_in(&self.site.capacity(share.host).less(&held[share.host.index()]))
             };
             if case.facts.stage != Stage::Running && !placement.shares().iter().all(has_room) {
+                returned.extend(case.handle);
                 self.wait_again(at, job, &mut entries);
                 continue;
             }
@@ -126,6 +128,7 @@ impl Desk {
                 case.handle = Some(handle);
             }
         }
+        self.withdraw_promises(&returned, &mut entries);
         let machine = self.with_groups(self.site.machine(&held));
         for entry in entries.values_mut().filter(|entry| entry.state == State::Waiting) {
             entry.request.submit = entry.request.submit.min(at);
@@ -193,6 +196,26 @@ impl Desk {
             if for_quantum && case.facts.stage == Stage::Waiting {
                 *entry = without_quantum(entry.clone());
             }
+        }
+    }
+
+    /// Takes the promises back that a policy has given after a job was placed that waits again. A policy that promises a start to the
+    /// first waiting job only would neither plan nor break them: its first one is another one now.
+    fn withdraw_promises(&mut self, returned: &[JobId], entries: &mut BTreeMap<JobId, Entry>) {
+        let is_waiting = |entry: &Entry| entry.state == State::Waiting;
+        let promises_all = entries.values().all(|entry| !is_waiting(entry) || entry.promise.is_some());
+        if returned.is_empty() || promises_all {
+            return;
+        }
+        let promised = |(job, entry): &(&JobId, &mut Entry)| {
+            is_waiting(entry) && entry.promise.is_some() && !returned.contains(job)
+        };
+        for (job, entry) in entries.iter_mut().filter(promised) {
+            (entry.promise, entry.planned, entry.planned_on) = (None, None, None);
+            let Some(id) = self.by_handle.get(job) else { continue };
+            let Some(case) = self.cases.get_mut(id) else { continue };
+            let broken = case.facts.withdraw_promise("a job before it did not start, and waits again");
+            self.found.notes.extend(broken.map(|note| (id.clone(), note)));
         }
     }
 

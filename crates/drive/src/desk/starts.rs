@@ -1,19 +1,17 @@
 //! The decisions of a pass, carried out.
 
 use miserly_core::{
-    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, Span, StartReason, State, Time,
+    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, StartReason, State, Time,
 };
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
+use super::promises::PromiseChanges;
 use super::quanta::Quantum;
 use super::trial::Trials;
-use super::{Desk, Events, PATIENCE, Step};
+use super::{Desk, Events, Step};
 use crate::notes::Note;
-use crate::seats::seats;
-
-/// Slurm starts a placed job in less than this, as a rule.
-const USUAL_START: Span = Span::from_ticks(5 * 1_000_000);
+use crate::seats::{filled, seats};
 
 impl Desk {
     /// Carries out the decisions of a pass. Returns their consequences at the same instant.
@@ -22,6 +20,7 @@ impl Desk {
         at: Time,
         cluster: &Cluster,
         effects: Vec<Effect>,
+        changes: &mut PromiseChanges,
         step: &mut Step,
     ) -> Events {
         let mut events = Events::default();
@@ -45,38 +44,10 @@ impl Desk {
             match effect {
                 Effect::Started { job, reason, .. } => started.push((job, reason)),
                 Effect::Promised { latest, .. } => {
-                    let latest = self.settings.promise_for_user(latest);
-                    let before = case.facts.promised;
-                    let first = before.map_or(latest.ticks(), |(first, _)| first);
-                    case.facts.promised = Some((first, latest.ticks()));
-                    if before.is_some_and(|(_, before)| before < latest.ticks())
-                        && case.facts.broken.is_none()
-                    {
-                        let why = "it was planned anew for a changed request".to_owned();
-                        case.facts.broken = Some(why.clone());
-                        let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);
-                        step.notes.push((id, Note::PromiseBroken { latest, why }));
-                        continue;
-                    }
-                    // One that starts at once needs no note.
-                    if latest - at > PATIENCE {
-                        step.notes.push((id, Note::Promised { latest: latest.secs() }));
-                    }
+                    changes.set(&id, case, self.settings.promise_for_user(latest), None);
                 }
                 Effect::PromiseBroken { latest, why, .. } => {
-                    let why = cause(why).to_owned();
-                    // The time for its start makes up for it.
-                    let usual = (latest + USUAL_START).ticks();
-                    if latest < Time::MAX && case.facts.promised.is_some_and(|(_, before)| usual <= before) {
-                        case.facts.delayed = Some(why);
-                        continue;
-                    }
-                    case.facts.broken = Some(why.clone());
-                    let latest = self.settings.promise_for_user(latest);
-                    let first = case.facts.promised.map_or(latest.ticks(), |(first, _)| first);
-                    case.facts.promised = Some((first, latest.ticks()));
-                    let latest = Some(latest.secs()).filter(|_| latest < Time::MAX);
-                    step.notes.push((id, Note::PromiseBroken { latest, why }));
+                    changes.set(&id, case, self.settings.promise_for_user(latest), Some(cause(why)));
                 }
                 Effect::Refused { why, .. } => {
                     case.handle = None;
@@ -167,7 +138,16 @@ impl Desk {
             let may_have_quantum = case.facts.form.is_requeueable && !case.facts.had_quantum;
             // Jobs were suspended for it there, and nowhere else.
             let fits = |place: &Placement| quantum.is_none() || may_have_quantum && is_wanted(place);
-            let found = beside.or_else(|| find(&free)).filter(fits);
+            // Slurm spreads it over several nodes in its own way. There may be nodes where that is in nobody's way.
+            let exact = || find(&free).filter(|place| place == wanted);
+            let found = beside.or_else(exact).or_else(|| {
+                let spared = find(&self.beside_plans(at, *handle, wanted, &free));
+                let spread =
+                    spared.and_then(|place| filled(&self.site, job, &case.facts.form, &free, &place));
+                let mut places = [spread, find(&free)].into_iter().flatten();
+                places.find(|place| self.keeps_promises(at, *handle, place, &mut trials))
+            });
+            let found = found.or_else(|| find(&free)).filter(fits);
             let Some(case) = self.cases.get_mut(&id) else { continue };
             case.facts.had_quantum |= quantum.is_some();
             if found.is_none() && quantum.is_some() {
