@@ -67,12 +67,28 @@ fn given(
         for number in ledger.waiting().map(|job| ledger.request(job).number) {
             let Some(job) = queue.ids.get(&number).cloned() else { continue };
             let Some(one) = given.remove(&number) else {
-                forecasts.left_out.insert(job, "it did not start in all simulated futures".to_owned());
+                let why = match queue.live.copy.ledger.machine().closed_hosts() {
+                    [] => "it did not start in all simulated futures",
+                    _ => "it did not start in all simulated futures beside the reservations",
+                };
+                forecasts.left_out.insert(job, why.to_owned());
                 continue;
             };
             let at = |seconds: u64| made.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX));
             let [median, by_80, by_95] = one.bounds.map(at);
-            let slurm = cluster.jobs.get(&job).and_then(|job| job.start);
+            let known = cluster.jobs.get(&job);
+            let latest = by_95.saturating_add(known.map_or(0, |job| job.limit.seconds()));
+            if let Some((begin, name)) = &queue.unknown_reservation
+                && latest > *begin
+            {
+                let policy = queue.live.policy.descriptor().name;
+                let why = format!(
+                    "it may reach into the reservation {name}, which the policy {policy} does not know"
+                );
+                forecasts.left_out.insert(job, why);
+                continue;
+            }
+            let slurm = known.and_then(|job| job.start);
             forecasts.jobs.push(JobForecast { job: job.clone(), made, median, by_80, by_95, slurm });
             all.push((job, one));
         }
@@ -149,7 +165,7 @@ impl Audit {
             audited.push(Audited { forecast, start });
         }
         self.settled.extend(audited.iter().cloned());
-        let new = |job: &Job| job.waits_for_processors() && !self.open.contains_key(&job.id);
+        let new = |job: &Job| job.may_have_forecast() && !self.open.contains_key(&job.id);
         if cluster.jobs.values().any(new) {
             let (forecasts, given) = given(cluster, &self.forecaster, policy, &observe(cluster), draws);
             let mut given: BTreeMap<String, Given> = given.into_iter().collect();

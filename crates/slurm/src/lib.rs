@@ -17,6 +17,8 @@ mod audit;
 
 mod check;
 
+mod closed;
+
 mod cluster;
 
 mod command;
@@ -32,6 +34,10 @@ mod fields;
 mod gres;
 
 mod host_list;
+
+mod live_limits;
+
+mod obstacle;
 
 mod poller;
 
@@ -65,6 +71,7 @@ pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};
 pub use error::SlurmError;
 pub use gres::gpus;
 pub use host_list::{HostListError, hosts};
+pub use live_limits::{AssociationLimits, Limits};
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
 pub use queue_nodes::Observed;
