@@ -29,6 +29,7 @@ pub use detail::{Allocated, Detail};
 pub(crate) use detail::{allocated, described};
 pub use job::{Job, JobState};
 pub use node::{Node, Partition, Reservation};
+pub(crate) use values::amount;
 pub use values::{Amount, Limit};
 
 use job::{COLUMNS, SEPARATOR};

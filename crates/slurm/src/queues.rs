@@ -11,7 +11,7 @@ use miserly_policies::PolicySpec;
 
 use crate::live_limits::{LiveLimit, written_limits};
 use crate::queue_nodes::{Observed, QueueNodes, estimate};
-use crate::{Cluster, Job, JobState, TwinQueues, cycles};
+use crate::{Cluster, Job, JobState, Twin, TwinQueues, cycles};
 
 /// The most plans of a waiting job in a future of the twin, each multiplied by the running jobs and the nodes.
 ///
@@ -31,6 +31,8 @@ pub struct Queue {
     pub ids: BTreeMap<JobNumber, String>,
     /// The waiting jobs that are not in the queue, by name, with the reason.
     pub left_out: BTreeMap<String, String>,
+    /// The limits of running jobs, as a parameter of the policy `slurm`, if there are any.
+    pub(crate) limits: Option<String>,
     /// The next reservation of some of its nodes that the policy does not know, with its begin in seconds since 1970.
     pub unknown_reservation: Option<(i64, String)>,
 }
@@ -191,6 +193,7 @@ impl Cluster {
             live: LiveQueue { policy, copy },
             ids,
             left_out,
+            limits: written,
             unknown_reservation,
         })
     }
@@ -239,16 +242,22 @@ impl Cluster {
     /// Returns the policy that schedules as this cluster does, for jobs in the order of their priorities. Its cycles are this many times
     /// as far apart as those of the cluster.
     fn live_twin(&self, observed: &Observed, limits: Option<&str>, apart: u64) -> Option<PolicySpec> {
-        let mut twin = self.twin(&TwinQueues::default(), &[], None, true);
-        if let Some(limits) = limits {
-            twin = twin.with(&format!("limits='{limits}'"));
-        }
+        let twin = self.ordered_twin(limits);
         let twin = match observed.cycles {
             _ if apart > 1 => twin.with_fewer_cycles(&self.configuration, apart),
             Some(cycles) => twin.with_cycles(&self.configuration, cycles, Timestamp::UNIX_EPOCH),
             None => twin,
         };
         twin.policy.parse().ok()
+    }
+
+    /// Returns the twin for jobs in the order of their priorities, with limits of running jobs.
+    pub(crate) fn ordered_twin(&self, limits: Option<&str>) -> Twin {
+        let twin = self.twin(&TwinQueues::default(), &[], None, true);
+        match limits {
+            Some(limits) => twin.with(&format!("limits='{limits}'")),
+            None => twin,
+        }
     }
 }
 

@@ -56,7 +56,7 @@ impl Twin {
     }
 
     /// Returns the twin with these parameters of its cycles in place of the interval of the cluster.
-    fn with_interval(self, configuration: &Configuration, written: &str) -> Twin {
+    pub(crate) fn with_interval(self, configuration: &Configuration, written: &str) -> Twin {
         let before = format!("bf_interval={}s", configuration.cycle().secs());
         if !configuration.has_backfilling() {
             self
@@ -151,7 +151,14 @@ impl Configuration {
         seconds.and_then(Span::from_secs).unwrap_or(Span::from_ticks(30_000_000))
     }
 
-    fn has_backfilling(&self) -> bool {
+    /// Returns the unit of the reservations of backfilling.
+    pub(crate) fn resolution(&self) -> Span {
+        let written = self.scheduling().get("bf_resolution").copied().flatten();
+        let seconds = written.and_then(|value| value.parse().ok()).filter(|seconds: &i64| *seconds > 0);
+        seconds.and_then(Span::from_secs).unwrap_or(Span::from_ticks(60_000_000))
+    }
+
+    pub(crate) fn has_backfilling(&self) -> bool {
         // Slurm switches cycles off by this value.
         self.scheduler == "sched/backfill" && self.scheduling().get("bf_interval") != Some(&Some("-1"))
     }

@@ -180,7 +180,8 @@ impl Job {
     /// Returns the place of its name among others.
     pub fn order(&self) -> (u64, u64) {
         let number = |text: &str| text.parse().unwrap_or(0);
-        self.id.split_once('_').map_or((number(&self.id), 0), |(array, task)| (number(array), number(task)))
+        let of_task = self.id.split_once('_').map(|(array, task)| (number(array), number(task)));
+        of_task.unwrap_or((self.id.parse().unwrap_or(self.number), 0))
     }
 
     /// Returns whether it waits for nothing else than nodes.

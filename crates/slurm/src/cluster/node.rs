@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::values::{Limit, limit, parts, words};
+use super::values::{Amount, Limit, default_memory, limit, parts, words};
 use crate::fields::Fields;
 use crate::{SlurmError, gpus, hosts};
 
@@ -104,6 +104,8 @@ pub struct Partition {
     pub job_factor: u64,
     /// Whether jobs share processors.
     pub shares: String,
+    /// The memory of a job that asks for none, if it is another one than that of the cluster.
+    pub default_memory: Option<Amount>,
     /// The quality of service whose limits hold for all of its jobs.
     pub quality: Option<String>,
 }
@@ -124,6 +126,7 @@ impl Partition {
                 Some("NODE" | "TOPO") => "exclusive".to_owned(),
                 _ => fields.get("OverSubscribe").unwrap_or("NO").to_lowercase(),
             },
+            default_memory: default_memory(&|key| fields.get(key).map(str::to_owned)),
             quality: fields.get("QoS").map(str::to_owned),
         };
         Ok((fields.required("PartitionName")?.to_owned(), partition))

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    Allocated, Amount, Configuration, Detail, Limit, Limits, Node, Partition, Quality, QualityLimits,
+    Allocated, Amount, Configuration, Detail, Limit, Limits, NewJob, Node, Partition, Quality, QualityLimits,
     Reservation,
 };
 use miserly_forecast::Forecaster;
@@ -395,4 +395,103 @@ fn limits_of_running_jobs_are_in_the_forecast_or_its_absence_has_words() {
         all.left_out["3"],
         "a limit of its quality of service that is not simulated (QOSMaxJobsPerUserLimit)"
     );
+}
+
+/// Returns a job that is not yet submitted.
+fn new_job(partition: &str, cpus: u64, seconds: u64) -> NewJob {
+    NewJob { cpus, seconds, partition: Some(partition.to_owned()), ..NewJob::default() }
+}
+
+/// Returns the median of the start of such a job in seconds from now, without bounds.
+fn start_of(cluster: &Cluster, job: &NewJob) -> i64 {
+    let (mut cluster, mut observed) = (cluster.clone(), Observed::default());
+    job.add(&mut cluster, &mut observed).unwrap();
+    let all = crate::forecasts(&cluster, &Forecaster::default(), None, &observed, 1).jobs;
+    let one = all.into_iter().find(|one| one.job == NewJob::NAME).unwrap();
+    one.median - one.made
+}
+
+#[test]
+fn a_hole_takes_a_job_at_once_and_no_larger_or_longer_one() {
+    let runs = |job| Job { limit: Limit::Seconds(620), ..runs(job, &["b"]) };
+    // At 520 s a job of all processors is planned. Slurm counts it from 1500 on, a full minute.
+    let jobs = vec![runs(job(1, "batch", 2, 1)), job(2, "batch", 8, 50)];
+    let mut cluster = reserved(&["a"], [100_000, 200_000], &["maint"], jobs);
+    cluster.configuration.scheduler_parameters = Some("bf_interval=30".to_owned());
+    let holes = cluster.holes(&Observed::default());
+    let shown: Vec<_> = holes
+        .iter()
+        .map(|one| (one.partition.as_str(), one.nodes, one.idle, one.cpus, one.until, one.longest))
+        .collect();
+    assert_eq!(shown, [("batch", 2, 1, 6, Some(1500), Some(420)), ("fast", 1, 0, 2, Some(1500), Some(420))]);
+    for hole in &holes {
+        let longest = hole.longest.unwrap().unsigned_abs();
+        let start = |cpus, seconds| start_of(&cluster, &new_job(&hole.partition, cpus, seconds));
+        assert!(start(hole.cpus, longest) <= 60, "{hole:?}");
+        assert!(
+            start(hole.cpus + 1, longest.min(60)) > 60 && start(hole.cpus, longest + 120) > 60,
+            "{hole:?}"
+        );
+    }
+    // Without that job, one node is free until the reservation, and the other one has no end.
+    cluster.jobs.remove("2");
+    cluster.partitions.get_mut("batch").unwrap().longest = Limit::Seconds(86_400);
+    let holes = cluster.holes(&Observed::default());
+    let shown: Vec<_> =
+        holes.iter().map(|one| (one.partition.as_str(), one.cpus, one.until, one.longest)).collect();
+    let expected = [
+        ("batch", 2, None, Some(86_400)),
+        ("batch", 6, Some(101_000), Some(86_400)),
+        ("fast", 2, None, None),
+    ];
+    assert_eq!(shown, expected);
+    // A job that waits with nothing behind it to fill leaves no hole without backfilling.
+    cluster.configuration.scheduler = "sched/builtin".to_owned();
+    cluster.jobs.insert("2".to_owned(), job(2, "batch", 8, 50));
+    let holes = cluster.holes(&Observed::default());
+    assert_eq!(holes.iter().map(|one| one.partition.as_str()).collect::<Vec<_>>(), ["fast"]);
+}
+
+#[test]
+fn a_job_that_is_not_submitted_is_behind_those_that_wait() {
+    let jobs = vec![job(1, "batch", 8, 50), job(2, "batch", 8, 1), job(3, "batch", 1, 0)];
+    let cluster = reserved(&[], [100, 200], &[], jobs);
+    assert_eq!(start_of(&cluster, &new_job("batch", 8, 600)), 1201);
+    // It has a number of nodes, memory and GPUs.
+    let mut cluster = cluster;
+    cluster.jobs.clear();
+    cluster.configuration.select_parameters = Some("CR_CPU_MEMORY".to_owned());
+    for node in cluster.nodes.values_mut() {
+        (node.memory, node.gres) = (1000, Some("gpu:1".to_owned()));
+    }
+    let full = |node: &str, job| Job { memory: Some(Amount::PerNode(600)), ..runs(job, &[node]) };
+    cluster.jobs.insert("4".to_owned(), full("a", job(4, "batch", 1, 1)));
+    let with = |memory: &str, nodes, gpus| NewJob {
+        memory: Some(memory.to_owned()),
+        nodes,
+        gpus,
+        ..new_job("batch", 2, 600)
+    };
+    for (job, expected) in [
+        (with("400M", Some(2), 0), 1),
+        (with("500M", Some(2), 0), 500),
+        (with("500M", None, 1), 1),
+        (with("200Mc", Some(1), 1), 1),
+        (with("400M", Some(2), 1), 1),
+        // Without an amount it has its nodes alone.
+        (new_job("batch", 5, 600), 500),
+    ] {
+        assert_eq!(start_of(&cluster, &job), expected, "{job:?}");
+    }
+    cluster.configuration.default_memory = Some(Amount::PerCpu(100));
+    assert_eq!(start_of(&cluster, &new_job("batch", 5, 600)), 1);
+    let refused =
+        |job: NewJob| job.add(&mut cluster.clone(), &mut Observed::default()).unwrap_err().to_string();
+    assert!(refused(new_job("none", 1, 1)).contains("the cluster has no partition none"));
+    assert!(refused(NewJob { partition: None, ..new_job("", 1, 1) }).contains("no default partition"));
+    assert!(refused(with("lots", None, 0)).starts_with("--memory lots: write an amount"));
+    cluster.partitions.get_mut("batch").unwrap().longest = Limit::Seconds(60);
+    let refused =
+        new_job("batch", 1, 61).add(&mut cluster, &mut Observed::default()).unwrap_err().to_string();
+    assert!(refused.contains("at most 60 s"), "{refused}");
 }
