@@ -1,5 +1,7 @@
 //! Why a waiting job has no forecast.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use miserly_core::Span;
 use miserly_units::duration;
@@ -9,12 +11,12 @@ use crate::{Cluster, Detail, Job, Limit};
 
 impl Cluster {
     /// Returns why a waiting job has no forecast, in words, if it has none: it waits for something else than nodes or the end of
-    /// jobs that count for its limits. `cpus`: the processors in service. `limits`: the limits that the policy knows.
+    /// jobs that count for its limits. `nodes`: the nodes in service. `limits`: the limits that the policy knows.
     pub(crate) fn obstacle(
         &self,
         job: &Job,
         detail: Option<&Detail>,
-        cpus: u64,
+        nodes: &BTreeSet<&str>,
         limits: &[LiveLimit<'_>],
     ) -> Option<String> {
         let down = |name: &String| self.partitions.get(name).is_none_or(|partition| partition.state != "up");
@@ -40,6 +42,11 @@ impl Cluster {
         if !job.waits_for_nodes() {
             return Some(words(self, job, detail, reason));
         }
+        let required = detail.map_or(&[][..], |detail| &detail.nodes);
+        if let Some(node) = required.iter().find(|node| !nodes.contains(node.as_str())) {
+            return Some(format!("it must have the node {node}, which is not in service"));
+        }
+        let cpus: u64 = nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|node| node.cpus).sum();
         (job.cpus > cpus).then(|| format!("it needs {} processors of {cpus} that are in service", job.cpus))
     }
 }

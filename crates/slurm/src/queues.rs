@@ -117,7 +117,7 @@ impl Cluster {
             let mine = self.partition_of(job).is_some_and(|name| partitions.contains(name));
             match &job.state {
                 _ if !mine => {}
-                JobState::Pending => match self.obstacle(job, detail(job), cpus, limits) {
+                JobState::Pending => match self.obstacle(job, detail(job), &nodes, limits) {
                     Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
                     None => waiting.push(job),
                 },

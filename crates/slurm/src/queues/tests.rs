@@ -495,3 +495,20 @@ fn a_job_that_is_not_submitted_is_behind_those_that_wait() {
         new_job("batch", 1, 61).add(&mut cluster, &mut Observed::default()).unwrap_err().to_string();
     assert!(refused.contains("at most 60 s"), "{refused}");
 }
+
+#[test]
+fn a_job_that_must_have_a_node_that_is_down_has_no_forecast() {
+    let mut cluster = cluster();
+    let jobs = [job(1, "batch", 2, 9), job(2, "batch", 2, 8), job(3, "batch", 9, 7)];
+    let jobs = jobs.map(|job| Job { reason: Some("ReqNodeNotAvail, UnavailableNodes:d".to_owned()), ..job });
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    let must = |node: &str| Detail { nodes: vec![node.to_owned()], least_nodes: 1, ..Detail::default() };
+    let details = [("1".to_owned(), must("a")), ("2".to_owned(), must("d"))].into();
+    let observed = Observed { details, ..Observed::default() };
+    let left_out = &cluster.queues(None, &observed)[0].left_out;
+    let expected = [
+        ("2", "it must have the node d, which is not in service"),
+        ("3", "it needs 9 processors of 8 that are in service"),
+    ];
+    assert_eq!(left_out.iter().map(|(job, why)| (job.as_str(), why.as_str())).collect::<Vec<_>>(), expected);
+}
