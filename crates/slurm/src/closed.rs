@@ -13,18 +13,20 @@ impl Reservation {
     /// Returns the times from an instant on at which it holds its nodes, in order. One with a flag such as `daily` is repeated.
     fn times(&self, now: i64) -> Vec<(i64, i64)> {
         let has = |flag: &str| self.flags.iter().any(|other| other == flag);
-        let period = match () {
-            () if has("hourly") => 3_600,
-            () if has("daily") || has("weekday") || has("weekend") => DAY,
-            () if has("weekly") => 7 * DAY,
-            () => return vec![(self.begin, self.end)],
+        let period = if has("hourly") {
+            3_600
+        } else if has("daily") || has("weekday") || has("weekend") {
+            DAY
+        } else if has("weekly") {
+            7 * DAY
+        } else {
+            return vec![(self.begin, self.end)];
         };
         // Day 0 was a Thursday.
         let is_weekend = |begin: i64| matches!(begin.div_euclid(DAY).rem_euclid(7), 2 | 3);
-        let counts = |begin: &i64| match () {
-            () if has("weekday") => !is_weekend(*begin),
-            () if has("weekend") => is_weekend(*begin),
-            () => true,
+        let counts = |begin: &i64| {
+            let is_weekend = is_weekend(*begin);
+            !(has("weekday") && is_weekend || has("weekend") && !is_weekend)
         };
         let begins = (0..).map(|nth| self.begin.saturating_add(nth * period));
         // A job that starts at the end of the simulated time may reach into the next ones.

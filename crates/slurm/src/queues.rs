@@ -126,20 +126,7 @@ impl Cluster {
                 JobState::Running | JobState::Other(_) => running.push((job, request(job))),
             }
         }
-        let tier = |job: &Job| {
-            job.partitions
-                .iter()
-                .filter_map(|name| self.partitions.get(name))
-                .map(|partition| partition.tier)
-                .max()
-        };
-        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.order()));
-        // The order of arrival is that of Slurm's list.
-        let arrival = |(place, job)| {
-            let submit = now - Span::from_ticks(1_000_000 - i64::min(place, 999_999));
-            (job, Request { submit, ..request(job) })
-        };
-        let mut waiting: Vec<(&Job, Request)> = (0_i64..).zip(waiting).map(arrival).collect();
+        let mut waiting = self.in_order(waiting, now);
         let in_queue = waiting.iter().chain(&running).map(|(job, _)| job.id.as_str());
         let (numbers, written) = written_limits(limits, in_queue);
         for (job, request) in waiting.iter_mut().chain(&mut running) {
@@ -198,6 +185,20 @@ impl Cluster {
         })
     }
 
+    /// Returns waiting jobs in the order in which Slurm looks at them, with requests that arrived in this order.
+    fn in_order<'a>(&self, mut waiting: Vec<&'a Job>, now: Time) -> Vec<(&'a Job, Request)> {
+        let tier = |job: &Job| {
+            let partitions = job.partitions.iter().filter_map(|name| self.partitions.get(name));
+            partitions.map(|partition| partition.tier).max()
+        };
+        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.order()));
+        let arrival = |(place, job)| {
+            let submit = now - Span::from_ticks(1_000_000 - i64::min(place, 999_999));
+            (job, Request { submit, ..request(job) })
+        };
+        (0_i64..).zip(waiting).map(arrival).collect()
+    }
+
     /// Returns the first partition of a job that is up, or else the first one.
     pub(crate) fn partition_of<'a>(&self, job: &'a Job) -> Option<&'a str> {
         let is_up =
@@ -209,9 +210,12 @@ impl Cluster {
     fn is_in_service(&self, name: &str, plans_closed: bool) -> bool {
         let now = self.configuration.now;
         let holds = || self.reservations.values().any(|reservation| reservation.holds(name, now));
-        self.nodes.get(name).is_some_and(|node| match plans_closed {
-            true => node.is_usable() || node.is_usable_after_maintenance() && holds(),
-            false => node.is_usable() && !holds(),
+        self.nodes.get(name).is_some_and(|node| {
+            if plans_closed {
+                node.is_usable() || node.is_usable_after_maintenance() && holds()
+            } else {
+                node.is_usable() && !holds()
+            }
         })
     }
 
