@@ -80,9 +80,9 @@ pub(crate) use self::run::RunArgs;
 pub(crate) use self::simulate::{CompareArgs, ExplainArgs, MatrixArgs, PoliciesArgs, SimulateArgs};
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
-    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmCheckArgs, SlurmClusterArgs, SlurmCommand, SlurmDriveArgs,
-    SlurmForecastArgs, SlurmHandBackArgs, SlurmLogArgs, SlurmQueueArgs, SlurmShadowArgs, SlurmStatusArgs,
-    SlurmTwinArgs, SlurmWatchArgs,
+    FutureArgs, NewJobArgs, PeriodArgs, SlurmAuditArgs, SlurmCheckArgs, SlurmClusterArgs, SlurmCommand,
+    SlurmDriveArgs, SlurmForecastArgs, SlurmHandBackArgs, SlurmHolesArgs, SlurmLogArgs, SlurmQueueArgs,
+    SlurmShadowArgs, SlurmStatusArgs, SlurmTwinArgs, SlurmWatchArgs,
 };
 #[cfg(feature = "client")]
 pub(crate) use self::socket::DaemonArgs;

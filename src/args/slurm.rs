@@ -30,8 +30,10 @@ pub(crate) enum SlurmCommand {
     Log(SlurmLogArgs),
     /// Prints each change of jobs and nodes as a line of JSON, until it is interrupted
     Watch(SlurmWatchArgs),
-    /// Forecasts the starts of waiting jobs, beside those that Slurm expects
+    /// Forecasts the starts of waiting jobs, or of one that is not yet submitted, beside those that Slurm expects
     Forecast(SlurmForecastArgs),
+    /// Prints what can start now in each partition, and for how long
+    Holes(SlurmHolesArgs),
     /// Simulates the accounting under the policy that schedules as the cluster does, and compares the starts
     Twin(SlurmTwinArgs),
     /// Simulates the accounting under another policy, and prints what it would have done: by day, user and size
@@ -173,13 +175,59 @@ pub(crate) struct SlurmWatchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SlurmForecastArgs {
     /// The job, the array, or a task of it: 17, 17_3 [default: all waiting jobs]
+    #[arg(conflicts_with = "cpus")]
     pub(crate) job: Option<String>,
 
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 
     #[command(flatten)]
+    pub(crate) new: NewJobArgs,
+
+    #[command(flatten)]
     pub(crate) futures: FutureArgs,
+
+    /// Prints JSON; times are in seconds since 1970
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A job that is not yet submitted.
+#[derive(Debug, Args)]
+pub(crate) struct NewJobArgs {
+    /// Forecasts a job of this number of processors that is not yet submitted
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), requires = "time")]
+    pub(crate) cpus: Option<u64>,
+
+    /// The time limit of that job: 4h
+    #[arg(long, value_name = "TIME", requires = "cpus", value_parser = period)]
+    pub(crate) time: Option<Duration>,
+
+    /// The partition of that job [default: that of the cluster]
+    #[arg(long, value_name = "NAME", requires = "cpus")]
+    pub(crate) partition: Option<String>,
+
+    /// The memory of that job on each node, or for each processor: 16G, 2Gc [default: by Slurm's configuration]
+    #[arg(long, value_name = "AMOUNT", requires = "cpus")]
+    pub(crate) memory: Option<String>,
+
+    /// The number of nodes of that job [default: any]
+    #[arg(long, value_name = "N", requires = "cpus", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) nodes: Option<u64>,
+
+    /// The GPUs of that job on each node
+    #[arg(long, value_name = "N", requires = "cpus", default_value_t = 0, hide_default_value = true)]
+    pub(crate) gpus: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmHolesArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    /// Limits the list to a partition
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
 
     /// Prints JSON; times are in seconds since 1970
     #[arg(long)]
@@ -198,7 +246,7 @@ pub(crate) struct SlurmAuditArgs {
     #[arg(long = "for", value_name = "TIME", value_parser = period)]
     pub(crate) period: Duration,
 
-    /// Writes a .csv with a row for each job as soon as it starts: its forecast, Slurm's expected start, and its start
+    /// Writes a .csv with a row for each forecast: the simulated starts, the start that Slurm expects, and the start, as soon as there is one
     #[arg(long, value_name = "OUT")]
     pub(crate) jobs: Option<PathBuf>,
 
@@ -221,6 +269,10 @@ pub(crate) struct FutureArgs {
     /// The number of futures with likely runtimes
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u64).range(1..=1000))]
     pub(crate) draws: u64,
+
+    /// A .csv of `audit --jobs`, by whose outcomes the bounds are calibrated; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibrate: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 
 mod drive;
 mod experiment;
+mod made;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -308,7 +309,7 @@ fn forecasts_stand_beside_those_of_slurm_and_are_audited() {
     let summary = cluster.json(&["audit", "--for", "25s", "--history", "0", "--jobs", path, "--json"]);
     assert_eq!(summary["jobs"], 2, "{summary}");
     // Jobs that end earlier than their limits start earlier than said.
-    assert_eq!(summary["kept"], serde_json::json!([2, 2, 2]));
+    assert_eq!(summary["simulated"], serde_json::json!([2, 2, 2]));
     assert_eq!(fs::read_to_string(rows).unwrap().lines().count(), 3);
     cluster.cancel_all();
 }

@@ -100,7 +100,7 @@ pub use ledger::{
     Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, Usage,
     span_of_work, work,
 };
-pub use machine::{Host, HostId, Machine, Sharing, Spread};
+pub use machine::{ClosedHosts, Host, HostId, Machine, Sharing, Spread};
 pub use opportunistic::OpportunisticConfig;
 pub use pes::PeSet;
 pub use placement::{Pes, Placement, Share, SlotId};

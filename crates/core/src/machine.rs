@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Calendar, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources};
+use crate::{
+    Calendar, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources, Time,
+};
 
 /// The position of a host in its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +51,20 @@ crate::named_enum! {
     }
 }
 
+/// Hosts on which no job may run from one time until another one, known ahead.
+///
+/// Jobs that run there already go on. A policy that [plans with them](crate::Machine::closed_hosts) places no other job there
+/// whose time limit reaches into this time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedHosts {
+    /// The beginning.
+    pub from: Time,
+    /// The end, after the beginning.
+    pub to: Time,
+    /// The hosts.
+    pub hosts: Vec<HostId>,
+}
+
 /// A machine: its hosts, in the order of the configuration, and the placement rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -64,6 +80,7 @@ pub struct Machine {
     calendar: Option<Calendar>,
     /// Whether each host is in each group.
     groups: Vec<Vec<bool>>,
+    closed: Vec<ClosedHosts>,
     classes: Option<Arc<JobClasses>>,
 }
 
@@ -88,6 +105,7 @@ impl Machine {
             sharing,
             calendar: None,
             groups: vec![],
+            closed: vec![],
             classes: None,
         }
     }
@@ -141,6 +159,28 @@ impl Machine {
         };
         self.groups = groups.iter().map(members).collect();
         self
+    }
+
+    /// Returns the same hosts, of which some are closed at times. Hosts that the machine does not have are left out.
+    #[must_use]
+    pub fn with_closed_hosts(mut self, mut closed: Vec<ClosedHosts>) -> Machine {
+        for one in &mut closed {
+            one.hosts.retain(|host| host.index() < self.hosts.len());
+        }
+        closed.retain(|one| one.from < one.to && !one.hosts.is_empty());
+        self.closed = closed;
+        self
+    }
+
+    /// Returns the times at which hosts are closed. Only some [policies](crate::Policy) plan with them.
+    pub fn closed_hosts(&self) -> &[ClosedHosts] {
+        &self.closed
+    }
+
+    /// Returns the hosts that are closed at some instant from one time until before another one. A host may be listed twice.
+    pub fn closed_within(&self, from: Time, to: Time) -> impl Iterator<Item = HostId> + '_ {
+        let during = move |one: &&ClosedHosts| one.from < to && from < one.to;
+        self.closed.iter().filter(during).flat_map(|one| one.hosts.iter().copied())
     }
 
     /// Returns the same hosts with this table of job classes.

@@ -16,6 +16,8 @@ mod runtimes;
 
 mod calibration;
 
+mod conformal;
+
 mod bmbp;
 
 mod present;
@@ -28,7 +30,10 @@ pub use self::ahead::{Points, SystemCopy};
 pub use self::audit::{Audit, ClassAudit, LEVEL_CLASSES, LEVELS, Quantile, SizeClass};
 pub use self::bmbp::Bmbp;
 pub use self::calibration::Calibration;
-pub use self::present::{Compared, Comparison, Differences, Forecaster, Given, LiveQueue};
+pub use self::conformal::{Conformal, Waits};
+pub use self::present::{
+    AHEAD_BESIDE_CLOSED, Compared, Comparison, Differences, Forecaster, Given, LiveQueue,
+};
 pub use self::replay::{ForecastError, Forecasts, JobForecast, check_policy, forecast_log};
 pub use self::runtimes::{RuntimeModel, Runtimes};
 pub use self::what_if::{

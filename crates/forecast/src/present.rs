@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Effect, Entry, EventOrder, JobId, JobNumber, Ledger, Request, Span, Time};
+use miserly_core::{Effect, Entry, EventOrder, JobId, JobNumber, Ledger, Request, Span, System, Time};
 use miserly_policies::PolicySpec;
 use miserly_sim::Observer;
 
@@ -25,6 +25,9 @@ pub struct LiveQueue {
 /// The number of waiting jobs above which futures run under `easy`, whose events take less time.
 const DEEP: usize = 300;
 
+/// The time that is simulated where hosts are closed at times: a job may wait there for ever, and a policy for it.
+pub const AHEAD_BESIDE_CLOSED: Span = Span::from_ticks(30 * 86_400 * 1_000_000);
+
 impl LiveQueue {
     /// Returns the waiting jobs.
     fn waiting(&self) -> impl Iterator<Item = (JobNumber, JobId)> {
@@ -36,9 +39,13 @@ impl LiveQueue {
         self.copy.ledger.waiting_count() > DEEP
     }
 
-    /// Returns the same jobs under `easy`, without promises; nothing if a job may not start yet, which `easy` does not heed.
+    /// Returns the same jobs under `easy`, without promises; nothing if a job may not start yet, hosts are closed at times, or jobs have
+    /// limits of running jobs, which `easy` does not heed.
     fn plain(&self) -> Option<LiveQueue> {
         let ledger = &self.copy.ledger;
+        if self.policy.is_given("limits") || !ledger.machine().closed_hosts().is_empty() {
+            return None;
+        }
         let begins = |job| ledger.request(job).constraints.begin.is_some_and(|begin| begin > self.copy.now);
         if ledger.waiting().any(begins) {
             return None;
@@ -262,8 +269,9 @@ fn starts(
 ) -> BTreeMap<JobNumber, Time> {
     let LiveQueue { policy, copy } = queue;
     let machine = copy.ledger.machine().clone();
+    let last = if machine.closed_hosts().is_empty() { Time::MAX } else { copy.now + AHEAD_BESIDE_CLOSED };
     let rules = Rules { policy: policy.clone(), machine, seed: 0, event_order: EventOrder::Batched };
-    let mut watch = Watch { missing: jobs, starts: BTreeMap::new(), goes_on };
+    let mut watch = Watch { missing: jobs, starts: BTreeMap::new(), now: copy.now, last, goes_on };
     copy.run(&rules, runtime, &mut watch);
     watch.starts
 }
@@ -324,10 +332,17 @@ impl Given {
 struct Watch<'a> {
     missing: BTreeSet<JobNumber>,
     starts: BTreeMap<JobNumber, Time>,
+    now: Time,
+    /// The last instant of interest.
+    last: Time,
     goes_on: &'a dyn Fn() -> bool,
 }
 
 impl Observer for Watch<'_> {
+    fn system(&mut self, now: Time, _: &System) {
+        self.now = now;
+    }
+
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
         if matches!(effect, Effect::Started { .. }) && self.missing.remove(&job) {
             self.starts.insert(job, now);
@@ -335,6 +350,6 @@ impl Observer for Watch<'_> {
     }
 
     fn has_enough(&self) -> bool {
-        self.missing.is_empty() || !(self.goes_on)()
+        self.missing.is_empty() || self.now > self.last || !(self.goes_on)()
     }
 }

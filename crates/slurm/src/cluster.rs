@@ -33,6 +33,7 @@ pub use job::{Job, JobState};
 pub use node::{Node, Partition, Reservation};
 pub(crate) use setting::CYCLES;
 pub use setting::Setting;
+pub(crate) use values::amount;
 pub use values::{Amount, Limit};
 
 use job::{COLUMNS, SEPARATOR};

@@ -17,6 +17,8 @@ mod audit;
 
 mod check;
 
+mod closed;
+
 mod cluster;
 
 mod command;
@@ -29,9 +31,19 @@ mod error;
 
 mod fields;
 
+mod forecasts;
+
 mod gres;
 
+mod holes;
+
 mod host_list;
+
+mod live_limits;
+
+mod new_job;
+
+mod obstacle;
 
 mod poller;
 
@@ -40,6 +52,8 @@ mod places;
 mod queue_nodes;
 
 mod queues;
+
+mod records;
 
 mod rights;
 
@@ -56,7 +70,7 @@ mod version;
 pub use accounting::{AccountedJob, accounted_jobs, learn, log};
 pub use array::{ArrayRequest, ArrayState, task_ranges};
 pub use associations::{Association, Associations, decay_time};
-pub use audit::{Audit, AuditSummary, Audited, Forecasts, JobForecast, forecasts};
+pub use audit::{Audit, AuditSummary};
 pub use check::{Check, CommandCheck, Difference};
 pub use cluster::{
     Allocated, Amount, Change, Cluster, Comments, Configuration, Detail, Job, JobState, Limit, Node,
@@ -65,12 +79,17 @@ pub use cluster::{
 pub use command::Slurm;
 pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};
 pub use error::SlurmError;
+pub use forecasts::{Forecasts, JobForecast, forecasts};
 pub use gres::gpus;
+pub use holes::Hole;
 pub use host_list::{HostListError, hosts};
+pub use live_limits::{AssociationLimits, Limits};
+pub use new_job::{NewJob, NewJobError};
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
 pub use queue_nodes::Observed;
 pub use queues::Queue;
+pub use records::{Calibration, Record, RecordError};
 pub use statistics::BackfillCycles;
 pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};
 pub use twin_queues::{Quality, QualityLimits, TwinQueue, TwinQueues, qualities};

@@ -8,7 +8,7 @@ use miserly_core::{
 };
 
 use crate::twin_queues::groups_of;
-use crate::{Amount, BackfillCycles, Cluster, Detail, Job, JobState, Slurm, cycles, gpus};
+use crate::{Amount, BackfillCycles, Cluster, Detail, Job, JobState, Limits, Slurm, cycles, gpus};
 
 /// Answers of the controller beside the state of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Observed {
     pub details: BTreeMap<String, Detail>,
     /// The cycles of backfilling.
     pub cycles: Option<BackfillCycles>,
+    /// The limits of running jobs that Slurm enforces.
+    pub limits: Limits,
 }
 
 impl Observed {
@@ -26,6 +28,7 @@ impl Observed {
         Observed {
             details: Detail::read(slurm, cluster, &jobs).unwrap_or_default(),
             cycles: BackfillCycles::read(slurm),
+            limits: Limits::read(slurm, cluster).unwrap_or_default(),
         }
     }
 }
@@ -61,12 +64,14 @@ pub(crate) struct QueueNodes<'a> {
 }
 
 impl<'a> QueueNodes<'a> {
-    /// Returns the nodes of these partitions, without the resources that suspended jobs keep; `None` if there are none.
+    /// Returns the nodes of these partitions, without the resources that suspended jobs keep and the processors that reservations hold of
+    /// nodes in part; `None` if there are none. They are closed while reservations hold them, if `with_closed`.
     pub(crate) fn new(
         cluster: &'a Cluster,
         observed: &'a Observed,
         partitions: &BTreeSet<&'a str>,
         nodes: &BTreeSet<&str>,
+        with_closed: bool,
     ) -> Option<QueueNodes<'a>> {
         let machine = cluster.machine_of(|name| nodes.contains(name));
         let mut hosts: Vec<Host> = machine.hosts().to_vec();
@@ -80,11 +85,15 @@ impl<'a> QueueNodes<'a> {
                 *capacity = capacity.less(&amount.without_cpus());
             }
         }
+        for Host { name, capacity } in &mut hosts {
+            *capacity = capacity.less(&Resources::cpus(cluster.reserved_cpus(name)));
+        }
         let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
         queue.free = hosts.iter().map(|host| host.capacity).collect();
         let machine = Machine::new(hosts).with_spread(spread);
         let names = partitions.iter().map(|name| (*name, *name));
-        (queue.machine, queue.groups) = groups_of(cluster, machine, names);
+        let closed = if with_closed { cluster.closed(&machine) } else { vec![] };
+        (queue.machine, queue.groups) = groups_of(cluster, machine.with_closed_hosts(closed), names);
         (!queue.free.is_empty()).then_some(queue)
     }
 

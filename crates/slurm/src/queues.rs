@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use miserly_core::{
     Entry, JobId, JobNumber, Ledger, Machine, Placement, Procs, Request, Resources, Span, Time,
 };
-use miserly_forecast::{LiveQueue, SystemCopy};
+use miserly_forecast::{AHEAD_BESIDE_CLOSED, LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
+use crate::live_limits::{LiveLimit, written_limits};
 use crate::queue_nodes::{Observed, QueueNodes, estimate};
 use crate::{Cluster, Job, JobState, Twin, TwinQueues, cycles};
 
@@ -30,18 +31,48 @@ pub struct Queue {
     pub ids: BTreeMap<JobNumber, String>,
     /// The waiting jobs that are not in the queue, by name, with the reason.
     pub left_out: BTreeMap<String, String>,
+    /// The limits of running jobs, as a parameter of the policy `slurm`, if there are any.
+    pub(crate) limits: Option<String>,
+    /// The next reservation of some of its nodes that the policy does not know, with its begin in seconds since 1970.
+    pub unknown_reservation: Option<(i64, String)>,
 }
 
 impl Cluster {
-    /// Returns the partitions as queues: those that share a node are one.
+    /// Returns the partitions as queues: those that share a node are one, and so are those whose jobs count for a limit together.
     ///
-    /// Without a policy, a queue has the [twin](Cluster::twin) of the cluster's scheduler, or `easy` if that would take long.
+    /// Without a policy, a queue has the [twin](Cluster::twin) of the cluster's scheduler, with the limits of running jobs. If that
+    /// would take long, it has cycles less often, or is `easy` where there are no limits and no reservations.
     ///
-    /// Its machine are the nodes on which jobs can start, with their memory where Slurm counts it, and their GPUs. Where the policy does
-    /// not run on nodes, the machine has processors only. Licences, features and required nodes are left out of account.
+    /// Its machine are the nodes on which jobs can start, with their memory where Slurm counts it, and their GPUs. The nodes are closed
+    /// while reservations hold them. Where the policy does not run on nodes, the machine has processors only. Licences, features and
+    /// required nodes are left out of account.
     pub fn queues(&self, policy: Option<&PolicySpec>, observed: &Observed) -> Vec<Queue> {
-        let groups = self.partitions_by_nodes();
-        groups.into_iter().filter_map(|partitions| self.queue(partitions, policy, observed)).collect()
+        let known = if policy.is_none() { self.limits_of_jobs(observed) } else { vec![] };
+        let mut groups = self.partitions_by_nodes();
+        for limit in &known {
+            join_limited(&mut groups, &self.partitions_of_limit(limit));
+        }
+        let queue = |partitions| self.queue(partitions, policy, observed, &known);
+        groups.into_iter().filter_map(queue).collect()
+    }
+
+    /// Returns the limits that hold for running jobs and for those that may have a forecast.
+    fn limits_of_jobs<'a>(&'a self, observed: &Observed) -> Vec<LiveLimit<'a>> {
+        let counts = |job: &&Job| match job.state {
+            JobState::Pending => job.may_have_forecast(),
+            JobState::Suspended => false,
+            JobState::Running | JobState::Other(_) => true,
+        };
+        let jobs: Vec<&Job> = self.jobs.values().filter(counts).collect();
+        let limits = self.live_limits(&observed.limits, &jobs);
+        let waits = |id: &&&str| self.jobs.get(**id).is_some_and(|job| job.state == JobState::Pending);
+        limits.into_iter().filter(|limit| limit.jobs.iter().any(|id| waits(&id))).collect()
+    }
+
+    /// Returns the partitions of the jobs that count for a limit.
+    fn partitions_of_limit(&self, limit: &LiveLimit<'_>) -> BTreeSet<&str> {
+        let jobs = limit.jobs.iter().filter_map(|id| self.jobs.get(*id));
+        jobs.filter_map(|job| self.partition_of(job)).collect()
     }
 
     /// Returns the partitions in groups that share nodes.
@@ -69,21 +100,24 @@ impl Cluster {
         partitions: BTreeSet<&str>,
         policy: Option<&PolicySpec>,
         observed: &Observed,
+        limits: &[LiveLimit<'_>],
     ) -> Option<Queue> {
+        let plans_closed = policy.is_none_or(|policy| policy.needs().closed_hosts);
         let nodes: BTreeSet<&str> = partitions
             .iter()
             .flat_map(|name| self.partitions[*name].nodes.iter().map(String::as_str))
-            .filter(|node| self.nodes.get(*node).is_some_and(crate::Node::is_usable))
+            .filter(|node| self.is_in_service(node, plans_closed))
             .collect();
         let cpus: u64 = nodes.iter().map(|node| self.nodes[*node].cpus).sum();
         let now = Time::from_ticks(self.configuration.now.checked_mul(1_000_000)?);
         let mut left_out = BTreeMap::new();
+        let detail = |job: &Job| observed.details.get(&job.id);
         let (mut waiting, mut running): (Vec<&Job>, Vec<(&Job, Request)>) = (vec![], vec![]);
         for job in self.jobs.values() {
             let mine = self.partition_of(job).is_some_and(|name| partitions.contains(name));
             match &job.state {
                 _ if !mine => {}
-                JobState::Pending => match self.obstacle(job, cpus) {
+                JobState::Pending => match self.obstacle(job, detail(job), &nodes, limits) {
                     Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
                     None => waiting.push(job),
                 },
@@ -92,26 +126,26 @@ impl Cluster {
                 JobState::Running | JobState::Other(_) => running.push((job, request(job))),
             }
         }
-        let tier = |job: &Job| {
-            job.partitions
-                .iter()
-                .filter_map(|name| self.partitions.get(name))
-                .map(|partition| partition.tier)
-                .max()
-        };
-        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.order()));
-        // The order of arrival is that of Slurm's list.
-        let arrival = |(place, job)| {
-            let submit = now - Span::from_ticks(1_000_000 - i64::min(place, 999_999));
-            (job, Request { submit, ..request(job) })
-        };
-        let waiting: Vec<(&Job, Request)> = (0_i64..).zip(waiting).map(arrival).collect();
+        let mut waiting = self.in_order(waiting, now);
+        let in_queue = waiting.iter().chain(&running).map(|(job, _)| job.id.as_str());
+        let (numbers, written) = written_limits(limits, in_queue);
+        for (job, request) in waiting.iter_mut().chain(&mut running) {
+            request.queue = numbers.get(job.id.as_str()).copied();
+        }
+        let closed = self.closed_times(&nodes);
+        let beside = running.len() + nodes.len() + closed;
+        let cycles = self.cycles_ahead(&waiting, &running, cpus, &nodes);
+        let plans = cycles.saturating_mul(waiting.len() as u64).saturating_mul(beside as u64);
         let policy = match policy {
             Some(policy) => policy.clone(),
-            None if self.twin_takes_long(&waiting, &running, nodes.len(), cpus) => "easy".parse().ok()?,
-            None => self.live_twin(observed).policy.parse().ok()?,
+            None if plans > PLANS_MOST && written.is_none() && closed == 0 => "easy".parse().ok()?,
+            None => self.live_twin(observed, written.as_deref(), plans.div_ceil(PLANS_MOST).max(1))?,
         };
-        let on_nodes = QueueNodes::new(self, observed, &partitions, &nodes)
+        let unknown_reservation = self
+            .next_reservation(|node| nodes.contains(node))
+            .filter(|_| !policy.needs().closed_hosts)
+            .map(|(begin, name)| (begin, name.to_owned()));
+        let on_nodes = QueueNodes::new(self, observed, &partitions, &nodes, policy.needs().closed_hosts)
             .filter(|on_nodes| policy.build(on_nodes.machine(), 0).is_ok());
         let (machine, entries) = match on_nodes {
             Some(mut on_nodes) => {
@@ -146,7 +180,23 @@ impl Cluster {
             live: LiveQueue { policy, copy },
             ids,
             left_out,
+            limits: written,
+            unknown_reservation,
         })
+    }
+
+    /// Returns waiting jobs in the order in which Slurm looks at them, with requests that arrived in this order.
+    fn in_order<'a>(&self, mut waiting: Vec<&'a Job>, now: Time) -> Vec<(&'a Job, Request)> {
+        let tier = |job: &Job| {
+            let partitions = job.partitions.iter().filter_map(|name| self.partitions.get(name));
+            partitions.map(|partition| partition.tier).max()
+        };
+        waiting.sort_by_key(|job| (std::cmp::Reverse((tier(job), job.priority)), job.order()));
+        let arrival = |(place, job)| {
+            let submit = now - Span::from_ticks(1_000_000 - i64::min(place, 999_999));
+            (job, Request { submit, ..request(job) })
+        };
+        (0_i64..).zip(waiting).map(arrival).collect()
     }
 
     /// Returns the first partition of a job that is up, or else the first one.
@@ -156,47 +206,61 @@ impl Cluster {
         job.partitions.iter().find(is_up).or(job.partitions.first()).map(String::as_str)
     }
 
-    /// Returns whether the futures of the twin would take more than some seconds: it plans all waiting jobs in each cycle.
-    fn twin_takes_long(
+    /// Returns whether jobs can start on a node, now or when a reservation ends.
+    fn is_in_service(&self, name: &str, plans_closed: bool) -> bool {
+        let now = self.configuration.now;
+        let holds = || self.reservations.values().any(|reservation| reservation.holds(name, now));
+        self.nodes.get(name).is_some_and(|node| {
+            if plans_closed {
+                node.is_usable() || node.is_usable_after_maintenance() && holds()
+            } else {
+                node.is_usable() && !holds()
+            }
+        })
+    }
+
+    /// Returns the number of cycles until all jobs have run, about. The twin plans all waiting jobs in each one.
+    fn cycles_ahead(
         &self,
         waiting: &[(&Job, Request)],
         running: &[(&Job, Request)],
-        nodes: usize,
         cpus: u64,
-    ) -> bool {
+        nodes: &BTreeSet<&str>,
+    ) -> u64 {
         let seconds = |request: &Request| request.estimate.secs().unsigned_abs();
         let work = |(job, request): &(&Job, Request)| seconds(request).saturating_mul(job.cpus);
         let work = waiting.iter().map(work).fold(0, u64::saturating_add) / cpus.max(1);
         let longest = running.iter().map(|(_, request)| seconds(request)).max().unwrap_or(0);
-        let cycles = longest.saturating_add(work) / self.configuration.cycle().secs().unsigned_abs().max(1);
-        let beside = (running.len() + nodes) as u64;
-        cycles.saturating_mul(waiting.len() as u64).saturating_mul(beside) > PLANS_MOST
+        let now = self.configuration.now;
+        let here = |one: &&crate::Reservation| {
+            one.is_active(now) && one.nodes.iter().any(|node| nodes.contains(node.as_str()))
+        };
+        let closed = |one: &crate::Reservation| {
+            one.end.saturating_sub(now).clamp(0, AHEAD_BESIDE_CLOSED.secs()).unsigned_abs()
+        };
+        let closed = self.reservations.values().filter(here).map(closed).max().unwrap_or(0);
+        let ahead = longest.max(closed).saturating_add(work);
+        ahead / self.configuration.cycle().secs().unsigned_abs().max(1)
     }
 
-    /// Returns the policy that schedules as this cluster does, for jobs in the order of their priorities.
-    fn live_twin(&self, observed: &Observed) -> Twin {
-        let twin = self.twin(&TwinQueues::default(), &[], None, true);
-        match observed.cycles {
+    /// Returns the policy that schedules as this cluster does, for jobs in the order of their priorities. Its cycles are this many times
+    /// as far apart as those of the cluster.
+    fn live_twin(&self, observed: &Observed, limits: Option<&str>, apart: u64) -> Option<PolicySpec> {
+        let twin = self.ordered_twin(limits);
+        let twin = match observed.cycles {
+            _ if apart > 1 => twin.with_fewer_cycles(&self.configuration, apart),
             Some(cycles) => twin.with_cycles(&self.configuration, cycles, Timestamp::UNIX_EPOCH),
             None => twin,
-        }
+        };
+        twin.policy.parse().ok()
     }
 
-    /// Returns why a waiting job cannot start for another cause than a lack of processors.
-    fn obstacle(&self, job: &Job, cpus: u64) -> Option<String> {
-        let down = |name: &String| self.partitions.get(name).is_none_or(|partition| partition.state != "up");
-        if job.is_held() {
-            Some("it is held".to_owned())
-        } else if job.reservation.is_some() {
-            Some("it uses a reservation".to_owned())
-        } else if job.partitions.iter().all(down) {
-            Some("its partition is not up".to_owned())
-        } else if !job.waits_for_processors() {
-            Some(format!("Slurm's reason: {}", job.reason.as_deref().unwrap_or_default()))
-        } else if job.cpus > cpus {
-            Some(format!("it needs {} processors of {cpus} that are in service", job.cpus))
-        } else {
-            None
+    /// Returns the twin for jobs in the order of their priorities, with limits of running jobs.
+    pub(crate) fn ordered_twin(&self, limits: Option<&str>) -> Twin {
+        let twin = self.twin(&TwinQueues::default(), &[], None, true);
+        match limits {
+            Some(limits) => twin.with(&format!("limits='{limits}'")),
+            None => twin,
         }
     }
 }
@@ -207,6 +271,18 @@ fn request(job: &Job) -> Request {
         user: Some(job.user),
         ..Request::new(0, submit, estimate(job), Resources::cpus(job.cpus.max(1)))
     }
+}
+
+/// Joins the groups that have some of these partitions.
+fn join_limited<'a>(groups: &mut Vec<BTreeSet<&'a str>>, partitions: &BTreeSet<&'a str>) {
+    let (with, mut others): (Vec<_>, Vec<_>) =
+        std::mem::take(groups).into_iter().partition(|group| !group.is_disjoint(partitions));
+    others.extend(with.into_iter().reduce(|mut all, group| {
+        all.extend(group);
+        all
+    }));
+    others.sort();
+    *groups = others;
 }
 
 /// Returns a machine of processors only, and the jobs on it.

@@ -41,17 +41,34 @@ impl Twin {
         cycles: BackfillCycles,
         begin: Timestamp,
     ) -> Twin {
-        if !configuration.has_backfilling() {
-            return self;
-        }
         let interval = configuration.cycle() + cycles.mean;
         let first = cycles.last.duration_since(begin).as_micros().rem_euclid(interval.ticks().into());
-        let written = format!("bf_interval={}us, bf_first={first}us", interval.ticks());
+        self.with_interval(configuration, &format!("bf_interval={}us, bf_first={first}us", interval.ticks()))
+    }
+
+    /// Returns the twin with cycles that are this many times as far apart as those of the cluster.
+    pub(crate) fn with_fewer_cycles(self, configuration: &Configuration, apart: u64) -> Twin {
+        let interval = configuration.cycle().secs().unsigned_abs().saturating_mul(apart);
+        self.with_interval(configuration, &format!("bf_interval={interval}s"))
+    }
+
+    /// Returns the twin with these parameters of its cycles in place of the interval of the cluster.
+    pub(crate) fn with_interval(self, configuration: &Configuration, written: &str) -> Twin {
         let before = format!("bf_interval={}s", configuration.cycle().secs());
+        if !configuration.has_backfilling() {
+            self
+        } else if self.policy.contains(&before) {
+            Twin { policy: self.policy.replace(&before, written), ..self }
+        } else {
+            self.with(written)
+        }
+    }
+
+    /// Returns the twin with further parameters.
+    pub(crate) fn with(self, parameters: &str) -> Twin {
         let policy = match self.policy.strip_suffix(')') {
-            Some(_) if self.policy.contains(&before) => self.policy.replace(&before, &written),
-            Some(others) => format!("{others}, {written})"),
-            None => format!("{}({written})", self.policy),
+            Some(others) => format!("{others}, {parameters})"),
+            None => format!("{}({parameters})", self.policy),
         };
         Twin { policy, ..self }
     }
@@ -131,7 +148,14 @@ impl Configuration {
         seconds.and_then(Span::from_secs).unwrap_or(Span::from_ticks(30_000_000))
     }
 
-    fn has_backfilling(&self) -> bool {
+    /// Returns the unit of the reservations of backfilling.
+    pub(crate) fn resolution(&self) -> Span {
+        let written = self.scheduling().get("bf_resolution").copied().flatten();
+        let seconds = written.and_then(|value| value.parse().ok()).filter(|seconds: &i64| *seconds > 0);
+        seconds.and_then(Span::from_secs).unwrap_or(Span::from_ticks(60_000_000))
+    }
+
+    pub(crate) fn has_backfilling(&self) -> bool {
         // Slurm switches cycles off by this value.
         self.scheduler == "sched/backfill" && self.scheduling().get("bf_interval") != Some(&Some("-1"))
     }

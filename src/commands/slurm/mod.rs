@@ -1,10 +1,16 @@
 //! `miserly slurm`: a Slurm cluster. Only `drive`, `hand-back` and `check --probe` change it.
 
+mod audit;
+
 mod check;
 
 mod drive;
 
+mod forecast;
+
 mod hand_back;
+
+mod holes;
 
 mod queue;
 
@@ -14,35 +20,26 @@ mod signals;
 
 pub(crate) use self::queue::{ClusterFilter, cluster_queue, cluster_queue_text};
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal, Write};
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::ops::RangeInclusive;
-use std::path::Path;
-use std::thread::{park_timeout, sleep};
-use std::time::Duration;
+use std::thread::sleep;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use miserly_core::Span;
-use miserly_forecast::{Forecaster, check_policy};
+use miserly_forecast::Forecaster;
 use miserly_import::ImportOptions;
-use miserly_report::AtomicFile;
 use miserly_run::Stopwatch;
-use miserly_slurm::{
-    Audit, AuditSummary, Audited, Change, Cluster, JobForecast, JobState, Observed, Poller, Slurm,
-    SlurmError, forecasts, learn, log,
-};
+use miserly_slurm::{Change, Cluster, JobState, Poller, Slurm, SlurmError, learn, log};
 use miserly_units::duration;
 use serde::Serialize;
 
-use self::signals::{end_at_signal, is_signalled};
 use super::import::write;
 use super::live::{counted, local, table};
 use crate::args::{
-    FutureArgs, PeriodArgs, SlurmAuditArgs, SlurmClusterArgs, SlurmCommand, SlurmForecastArgs, SlurmLogArgs,
-    SlurmStatusArgs, SlurmWatchArgs,
+    PeriodArgs, SlurmClusterArgs, SlurmCommand, SlurmLogArgs, SlurmStatusArgs, SlurmWatchArgs,
 };
-use crate::failure::INTERRUPTED;
 use crate::output::{print, print_json};
 
 /// The difference of clocks that is worth a line.
@@ -54,10 +51,11 @@ pub(crate) fn run(args: &SlurmClusterArgs) -> anyhow::Result<()> {
         SlurmCommand::Status(args) => status(args),
         SlurmCommand::Log(args) => accounting(args),
         SlurmCommand::Watch(args) => watch(args),
-        SlurmCommand::Forecast(args) => forecast(args),
+        SlurmCommand::Forecast(args) => forecast::forecast(args),
+        SlurmCommand::Holes(args) => holes::holes(args),
         SlurmCommand::Twin(args) => replay::twin(args),
         SlurmCommand::Shadow(args) => replay::shadow(args),
-        SlurmCommand::Audit(args) => audit(args),
+        SlurmCommand::Audit(args) => audit::audit(args),
         SlurmCommand::Drive(args) => drive::drive(args),
         SlurmCommand::Queue(args) => queue::queue(args),
         SlurmCommand::HandBack(args) => hand_back::hand_back(args),
@@ -250,152 +248,6 @@ fn learned(slurm: &Slurm, days: i64) -> Option<Forecaster> {
         Err(error) => note!("warning: without the accounting, time limits count as runtimes: {error}"),
     }
     None
-}
-
-fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
-    let slurm = args.cluster.slurm();
-    let FutureArgs { policy, history, draws } = &args.futures;
-    policy.as_ref().map_or(Ok(()), check_policy)?;
-    let mut cluster = read_to_schedule(&slurm)?;
-    let called = |job: &String| -> BTreeSet<String> {
-        let jobs = cluster.jobs.values().filter(|one| one.is_called(job));
-        jobs.map(|job| job.id.clone()).collect()
-    };
-    let wanted = args.job.as_ref().map(|job| (job, called(job)));
-    if let Some((job, tasks)) = &wanted
-        && tasks.is_empty()
-    {
-        bail!("job {job}: the cluster has no such job that has not ended");
-    }
-    let forecaster = learned(&slurm, *history).unwrap_or_default();
-    if *history > 0 {
-        // The accounting may have taken a while.
-        cluster = Cluster::read(&slurm)?;
-    }
-    let mut forecasts =
-        forecasts(&cluster, &forecaster, policy.as_ref(), &Observed::read(&slurm, &cluster), *draws);
-    if let Some((job, tasks)) = &wanted {
-        forecasts.jobs.retain(|forecast| tasks.contains(&forecast.job));
-        forecasts.left_out.retain(|job, _| tasks.contains(job));
-        if forecasts.jobs.is_empty() {
-            let why = forecasts.left_out.values().next().map_or("it does not wait", String::as_str);
-            bail!("job {job} has no forecast: {why}");
-        }
-    }
-    if args.json {
-        return print_json(&forecasts);
-    }
-    let header = ["JOB", "CPUS", "LIKELY", "80 %: BY", "95 %: BY", "SLURM EXPECTS"];
-    let row = |forecast: &JobForecast| {
-        let cpus = cluster.jobs.get(&forecast.job).map_or(0, |job| job.cpus);
-        let times = [forecast.median, forecast.by_80, forecast.by_95].map(instant);
-        let slurm = forecast.slurm.map_or_else(|| "-".to_owned(), instant);
-        [forecast.job.clone(), cpus.to_string()].into_iter().chain(times).chain([slurm]).collect()
-    };
-    let mut text = table(&header, &header[..2], forecasts.jobs.iter().map(row));
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for why in forecasts.left_out.values() {
-        *reasons.entry(why).or_default() += 1;
-    }
-    for (why, jobs) in reasons {
-        text += &format!("without a forecast: {}: {why}\n", counted(jobs, "job"));
-    }
-    print(&text)
-}
-
-fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
-    let slurm = args.cluster.slurm();
-    let FutureArgs { policy, history, draws } = &args.futures;
-    policy.as_ref().map_or(Ok(()), check_policy)?;
-    let mut audit = Audit::new(learned(&slurm, *history).unwrap_or_default());
-    let mut poller = Poller::new(slurm.clone());
-    let starts = |jobs: &[String]| Cluster::starts(&slurm, jobs);
-    let observe = |cluster: &Cluster| Observed::read(&slurm, cluster);
-    let clock = Stopwatch::start();
-    let shown = std::io::stderr().is_terminal();
-    let mut all: Vec<Audited> = vec![];
-    poller.poll()?;
-    warn(poller.cluster().and_then(|cluster| cluster.configuration.untested_version()));
-    let write = |rows: &[Audited]| args.jobs.as_ref().map_or(Ok(()), |path| write_rows(path, rows));
-    write(&all)?;
-    end_at_signal();
-    loop {
-        if let Some(cluster) = poller.cluster() {
-            let before = all.len();
-            all.extend(audit.follow(cluster, policy.as_ref(), &observe, *draws, &starts));
-            if all.len() > before {
-                write(&all)?;
-            }
-        }
-        if shown {
-            eprint!("\r{} audited, {} left ", all.len(), seconds(left(args.period, &clock)));
-        }
-        if is_signalled() || clock.elapsed() + poller.pause() > args.period {
-            break;
-        }
-        park_timeout(poller.pause());
-        // The signal may have ended the commands of this reading too.
-        if let Err(error) = poller.poll()
-            && !is_signalled()
-        {
-            note!("warning: {error}");
-        }
-    }
-    if shown {
-        eprintln!();
-    }
-    let summary = audit.summary();
-    if args.json {
-        print_json(&summary)?;
-    } else {
-        print(&audit_text(&summary))?;
-    }
-    if is_signalled() {
-        std::process::exit(INTERRUPTED);
-    }
-    Ok(())
-}
-
-fn left(period: Duration, clock: &Stopwatch) -> i64 {
-    i64::try_from(period.saturating_sub(clock.elapsed()).as_secs()).unwrap_or(i64::MAX)
-}
-
-fn write_rows(path: &Path, rows: &[Audited]) -> anyhow::Result<()> {
-    let written = AtomicFile::write(path, |output| {
-        writeln!(output, "job,made,median,by_80,by_95,slurm,start")?;
-        rows.iter().try_for_each(|Audited { forecast, start }| {
-            let JobForecast { job, made, median, by_80, by_95, slurm } = forecast;
-            let slurm = slurm.map_or_else(String::new, |slurm| slurm.to_string());
-            writeln!(output, "{job},{made},{median},{by_80},{by_95},{slurm},{start}")
-        })
-    });
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn audit_text(summary: &AuditSummary) -> String {
-    let AuditSummary { jobs, kept, mean_error, with_slurm, mean_error_of_these, slurm_mean_error } = summary;
-    if *jobs == 0 {
-        return "no job with a forecast has started in this time\n".to_owned();
-    }
-    let share = |kept: u64| 100.0 * kept as f64 / *jobs as f64;
-    let time =
-        |seconds: &Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.0} s"));
-    let [by_50, by_80, by_95] = kept.map(share);
-    let mut text = format!(
-        "{} audited\nstarted by the median: {by_50:.1} %; by the bound of 80 %: {by_80:.1} %; of 95 %: {by_95:.1} %\n\
-         mean distance of the median from the start: {}\n",
-        counted(*jobs, "job"),
-        time(mean_error)
-    );
-    if *with_slurm > 0 {
-        text += &format!(
-            "of the {} for which Slurm expected a start: median {}, Slurm {}\n",
-            counted(*with_slurm, "job"),
-            time(mean_error_of_these),
-            time(slurm_mean_error)
-        );
-    }
-    text
 }
 
 fn seconds(seconds: i64) -> String {

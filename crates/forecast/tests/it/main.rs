@@ -4,6 +4,8 @@ mod present;
 
 mod crowded;
 
+mod conformal;
+
 use std::fmt::Write;
 
 use miserly_core::{Resources, Span, Time, draw};

@@ -38,6 +38,8 @@ needs! {
         /// The policy plans with a calendar: capacity that varies over time. Others need constant
         /// capacity.
         calendar,
+        /// The policy plans with hosts that are closed at times. Others need hosts that are always open.
+        closed_hosts,
 
         /// The policy decides which processors a job has.
         named_processors,
@@ -74,6 +76,9 @@ impl Needs {
     pub fn unmet(&self, machine: &Machine) -> Option<&'static str> {
         if !self.calendar && machine.varies() {
             return Some("machines with constant capacity");
+        }
+        if !self.closed_hosts && !machine.closed_hosts().is_empty() {
+            return Some("hosts that are always open");
         }
         let fits = !(self.one_host && machine.hosts().len() > 1
             || self.one_host_per_job && machine.spread() != Spread::One

@@ -159,6 +159,11 @@ impl PolicySpec {
         self.promises
     }
 
+    /// Returns whether a parameter was written.
+    pub fn is_given(&self, parameter: &str) -> bool {
+        self.written.iter().any(|arg| arg.name == parameter)
+    }
+
     /// Returns the needs of the policy with these parameters.
     pub fn needs(&self) -> Needs {
         self.needs

@@ -7,7 +7,7 @@ use miserly_core::{Span, Time};
 use miserly_policies::shared::Computations;
 use serde::Serialize;
 
-use super::values::{Limit, limit};
+use super::values::{Amount, Limit, default_memory, limit};
 use crate::fields::Fields;
 use crate::{Slurm, SlurmError};
 
@@ -51,6 +51,8 @@ pub struct Configuration {
     pub select: String,
     /// The accounted resources of a node, such as `CR_CORE_MEMORY`.
     pub select_parameters: Option<String>,
+    /// The memory of a job that asks for none; `None`: all memory of its nodes.
+    pub default_memory: Option<Amount>,
     /// The number above all numbers of tasks of an array.
     pub array_size: u64,
     /// The time that jobs get beyond their limits before they are ended, in seconds; none without a limit.
@@ -115,6 +117,7 @@ impl Configuration {
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),
             select: required("SelectType")?,
             select_parameters: value("SelectTypeParameters").map(|text| text.to_uppercase()),
+            default_memory: default_memory(&value),
             array_size: value("MaxArraySize").as_deref().and_then(first_number).unwrap_or(1001),
             over_limit: match value("OverTimeLimit").as_deref().and_then(first_number) {
                 Some(minutes) => Some(minutes * 60),

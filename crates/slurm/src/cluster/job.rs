@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::values::{Amount, Limit, amount, limit, parts, present};
+use crate::live_limits::limit_of_reason;
 use crate::{SlurmError, hosts};
 
 /// The separator of the columns of `squeue`. The name of a job may contain it, and is last.
@@ -179,16 +180,26 @@ impl Job {
     /// Returns the place of its name among others.
     pub fn order(&self) -> (u64, u64) {
         let number = |text: &str| text.parse().unwrap_or(0);
-        self.id.split_once('_').map_or((number(&self.id), 0), |(array, task)| (number(array), number(task)))
+        let of_task = self.id.split_once('_').map(|(array, task)| (number(array), number(task)));
+        of_task.unwrap_or((self.id.parse().unwrap_or(self.number), 0))
     }
 
-    /// Returns whether it waits, for nothing else than processors.
-    pub fn waits_for_processors(&self) -> bool {
-        let reason = self.reason.as_deref().unwrap_or_default();
-        // Further words follow the reason of nodes: which they are, or that they are reserved.
-        let only = matches!(reason, "" | "Priority" | "Resources" | "Cleaning")
-            || reason.starts_with("ReqNodeNotAvail");
+    /// Returns whether it waits for nothing else than nodes.
+    pub fn waits_for_nodes(&self) -> bool {
+        // Slurm writes some reasons with underscores, and further words may follow.
+        let reason = self.reason.as_deref().unwrap_or_default().replace('_', " ");
+        let only = matches!(reason.as_str(), "" | "Priority" | "Resources" | "Cleaning")
+            || reason.starts_with("ReqNodeNotAvail")
+            || reason.starts_with("Nodes required for job are DOWN");
         self.state == JobState::Pending && !self.is_held() && self.reservation.is_none() && only
+    }
+
+    /// Returns whether it may have a forecast: it waits for nodes, or for the end of jobs that count for a limit.
+    pub fn may_have_forecast(&self) -> bool {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        let waits_for_limit =
+            self.state == JobState::Pending && !self.is_held() && self.reservation.is_none();
+        self.waits_for_nodes() || waits_for_limit && limit_of_reason(reason).is_some()
     }
 
     /// Returns whether it waits for its release.

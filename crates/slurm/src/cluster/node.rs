@@ -1,10 +1,8 @@
 //! Nodes, their partitions and their reservations.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
-use super::values::{Limit, limit, parts, words};
+use super::values::{Amount, Limit, default_memory, limit, parts, words};
 use crate::fields::Fields;
 use crate::{SlurmError, gpus, hosts};
 
@@ -54,28 +52,40 @@ impl Node {
 
     /// Returns whether jobs can start there.
     pub fn is_usable(&self) -> bool {
-        let states: BTreeSet<&str> = self.states.iter().map(String::as_str).collect();
-        let out = [
-            "down",
-            "drain",
-            "drained",
-            "draining",
-            "fail",
-            "failing",
-            "error",
-            "unknown",
-            "future",
-            "maint",
-            "not_responding",
-            "powering_down",
-            "reboot_issued",
-            "no_respond",
-            "invalid_reg",
-            "blocked",
-        ];
-        !out.iter().any(|state| states.contains(state))
+        self.is_usable_after_maintenance() && !self.has_state(MAINTENANCE)
+    }
+
+    /// Returns whether jobs can start there, or could if it were not in maintenance.
+    pub fn is_usable_after_maintenance(&self) -> bool {
+        !OUT.iter().any(|state| self.has_state(state))
+    }
+
+    fn has_state(&self, state: &str) -> bool {
+        self.states.iter().any(|other| other == state)
     }
 }
+
+/// The state of a node in a reservation for maintenance.
+const MAINTENANCE: &str = "maint";
+
+/// The other states in which no job can start on a node.
+const OUT: [&str; 15] = [
+    "down",
+    "drain",
+    "drained",
+    "draining",
+    "fail",
+    "failing",
+    "error",
+    "unknown",
+    "future",
+    "not_responding",
+    "powering_down",
+    "reboot_issued",
+    "no_respond",
+    "invalid_reg",
+    "blocked",
+];
 
 /// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -94,6 +104,10 @@ pub struct Partition {
     pub job_factor: u64,
     /// Whether jobs share processors.
     pub shares: String,
+    /// The memory of a job that asks for none, if it is another one than that of the cluster.
+    pub default_memory: Option<Amount>,
+    /// The quality of service whose limits hold for all of its jobs.
+    pub quality: Option<String>,
 }
 
 impl Partition {
@@ -112,6 +126,8 @@ impl Partition {
                 Some("NODE" | "TOPO") => "exclusive".to_owned(),
                 _ => fields.get("OverSubscribe").unwrap_or("NO").to_lowercase(),
             },
+            default_memory: default_memory(&|key| fields.get(key).map(str::to_owned)),
+            quality: fields.get("QoS").map(str::to_owned),
         };
         Ok((fields.required("PartitionName")?.to_owned(), partition))
     }
@@ -126,6 +142,8 @@ pub struct Reservation {
     pub end: i64,
     /// The nodes.
     pub nodes: Vec<String>,
+    /// The processors, if they are counted.
+    pub cpus: Option<u64>,
     /// The flags.
     pub flags: Vec<String>,
     /// The users of it, as Slurm writes them.
@@ -150,6 +168,9 @@ impl Reservation {
             begin: time("StartTime")?,
             end: time("EndTime")?,
             nodes: hosts(list).map_err(|error| fields.unreadable(error.to_string()))?,
+            cpus: fields
+                .get("TRES")
+                .and_then(|list| list.split(',').find_map(|one| one.strip_prefix("cpu=")?.parse().ok())),
             flags: fields.get("Flags").map(|list| words(list, [',', ','])).unwrap_or_default(),
             users: fields.get("Users").map(str::to_owned),
             accounts: fields.get("Accounts").map(str::to_owned),

@@ -78,7 +78,7 @@ pub(super) fn limit(text: &str) -> Option<Limit> {
 }
 
 /// Returns an amount of memory, such as `4000M`, `62.50G` or `2Gc`. 0 is none: the whole node, where memory counts.
-pub(super) fn amount(text: &str) -> Option<Amount> {
+pub(crate) fn amount(text: &str) -> Option<Amount> {
     let (text, kind) = match text.strip_suffix('c') {
         Some(text) => (text, Amount::PerCpu as fn(u64) -> Amount),
         None => (text.strip_suffix('n').unwrap_or(text), Amount::PerNode as fn(u64) -> Amount),
@@ -96,4 +96,10 @@ pub(super) fn amount(text: &str) -> Option<Amount> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
     let mebi = (number * kibi / 1024.0).ceil() as u64;
     (mebi > 0).then(|| kind(mebi))
+}
+
+/// Returns the memory of a job that asks for none, from the values of a configuration or a partition.
+pub(super) fn default_memory(value: &dyn Fn(&str) -> Option<String>) -> Option<Amount> {
+    let mebi = |key: &str| value(key)?.parse().ok().filter(|mebi| *mebi > 0);
+    mebi("DefMemPerCPU").map(Amount::PerCpu).or(mebi("DefMemPerNode").map(Amount::PerNode))
 }

@@ -1,5 +1,8 @@
 use super::*;
-use crate::{Allocated, Amount, Configuration, Detail, Limit, Node, Partition};
+use crate::{
+    Allocated, Amount, Configuration, Detail, Limit, Limits, NewJob, Node, Partition, Quality, QualityLimits,
+    Reservation,
+};
 use miserly_forecast::Forecaster;
 
 fn cluster() -> Cluster {
@@ -71,7 +74,7 @@ fn partitions_that_share_nodes_are_one_queue() {
     assert_eq!(waiting, ["3", "4", "2"]);
     let left_out: Vec<&str> = queue.left_out.keys().map(String::as_str).collect();
     assert_eq!(left_out, ["5", "6", "7"]);
-    assert_eq!(queue.left_out["7"], "Slurm's reason: Dependency");
+    assert_eq!(queue.left_out["7"], "it waits for other jobs");
     assert_eq!(queue.live.policy.to_string(), "slurm");
     assert_eq!(queues[1].live.copy.ledger.waiting_count(), 1);
 }
@@ -136,7 +139,7 @@ fn the_processors_on_each_node_are_those_of_the_controller() {
     assert_eq!(free(&Observed::default()), [1, 1]);
     let on = [("a", 2), ("b", 4)].map(|(node, cpus)| (node.to_owned(), Allocated { cpus, memory: 0 }));
     let detail = Detail { on: on.into(), ..Detail::default() };
-    let observed = Observed { details: [("1".to_owned(), detail)].into(), cycles: None };
+    let observed = Observed { details: [("1".to_owned(), detail)].into(), ..Observed::default() };
     assert_eq!(free(&observed), [2, 0]);
 }
 
@@ -144,7 +147,7 @@ fn the_processors_on_each_node_are_those_of_the_controller() {
 fn after(cluster: &mut Cluster, jobs: Vec<Job>, details: &[(&str, Detail)]) -> (Vec<u64>, Vec<String>) {
     cluster.jobs = jobs.into_iter().map(|job| (job.id.clone(), job)).collect();
     let details = details.iter().map(|(id, detail)| ((*id).to_owned(), detail.clone())).collect();
-    let observed = Observed { details, cycles: None };
+    let observed = Observed { details, ..Observed::default() };
     let queue = &cluster.queues(None, &observed)[0];
     let rooms = queue.live.copy.ledger.free_hosts();
     let free = rooms.each().iter().map(|room| room.cpus_count().get()).collect();
@@ -237,4 +240,275 @@ fn a_cluster_without_nodes_has_no_room() {
     let cluster = Cluster { nodes: BTreeMap::new(), ..cluster() };
     assert!(cluster.queues(None, &Observed::default()).iter().all(|queue| queue.cpus == 0));
     crate::forecasts(&cluster, &Forecaster::default(), None, &Observed::default(), 1);
+}
+
+/// Returns a cluster of two nodes with a reservation of some of them, in seconds from now, and its jobs.
+fn reserved(nodes: &[&str], [begin, end]: [i64; 2], flags: &[&str], jobs: Vec<Job>) -> Cluster {
+    let mut cluster = cluster();
+    cluster.configuration.scheduler_parameters = Some("bf_interval=10,bf_resolution=1".to_owned());
+    cluster.partitions.remove("other");
+    cluster.partitions.values_mut().for_each(|partition| partition.tier = 1);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let reservation = Reservation {
+        begin: 1000 + begin,
+        end: 1000 + end,
+        nodes: names(nodes),
+        flags: names(flags),
+        ..Reservation::default()
+    };
+    cluster.reservations = [("maint".to_owned(), reservation)].into();
+    cluster.jobs = jobs.into_iter().map(|job| (job.id.clone(), job)).collect();
+    cluster
+}
+
+/// Returns the median of each forecast in seconds from now, by job.
+fn medians(cluster: &Cluster, policy: Option<&str>) -> Vec<(String, i64)> {
+    let policy: Option<PolicySpec> = policy.map(|policy| policy.parse().unwrap());
+    let forecaster = Forecaster::default();
+    let all = crate::forecasts(cluster, &forecaster, policy.as_ref(), &Observed::default(), 2);
+    all.jobs.into_iter().map(|one| (one.job, one.median - one.made)).collect()
+}
+
+/// Checks the medians of jobs that wait for two idle nodes of four processors each: their processors and limits, and the medians.
+#[track_caller]
+fn check_reserved(nodes: &[&str], times: [i64; 2], jobs: &[(u64, u64)], expected: &[i64]) {
+    let waits = |(number, (cpus, limit)): (u64, &(u64, u64))| Job {
+        limit: Limit::Seconds(*limit),
+        ..job(number, "batch", *cpus, 100 - number)
+    };
+    let cluster = reserved(nodes, times, &["maint"], (1..).zip(jobs).map(waits).collect());
+    let medians: Vec<i64> = medians(&cluster, None).into_iter().map(|(_, median)| median).collect();
+    assert!(
+        medians.iter().zip(expected).all(|(median, expected)| median.abs_diff(*expected) <= 10),
+        "{medians:?}, not {expected:?}"
+    );
+    assert_eq!(medians.len(), expected.len());
+}
+
+#[test]
+fn no_forecast_is_in_a_reservation_that_is_known_to_begin() {
+    let all = ["a", "b"];
+    // The first two end before it. The third one is too long, and holds up no shorter one.
+    let jobs = [(4, 200), (4, 290), (4, 301), (2, 90)];
+    check_reserved(&all, [300, 900], &jobs, &[0, 0, 900, 200]);
+    // The second one waits for the first one, and its limit then reaches into the reservation.
+    check_reserved(&all, [300, 900], &[(8, 200), (8, 200), (8, 90)], &[0, 900, 200]);
+    // Half of the nodes stay open.
+    check_reserved(&["b"], [300, 900], &[(4, 400), (4, 400), (8, 400)], &[0, 400, 900]);
+    // It has begun, and the nodes are in maintenance.
+    let mut cluster =
+        reserved(&all, [-100, 500], &["maint"], vec![job(1, "batch", 8, 9), job(2, "batch", 9, 8)]);
+    for node in ["a", "b"] {
+        cluster.nodes.get_mut(node).unwrap().states.push("maint".to_owned());
+    }
+    let medians = medians(&cluster, None);
+    assert!(medians.len() == 1 && medians[0].1.abs_diff(500) <= 10, "{medians:?}");
+    let why = &cluster.queues(None, &Observed::default())[0].left_out["2"];
+    assert_eq!(why, "it needs 9 processors of 8 that are in service");
+}
+
+#[test]
+fn a_maintenance_of_each_day_comes_again() {
+    let day = 86_400;
+    let long = Job { limit: Limit::Seconds(23 * 3600), ..job(1, "batch", 8, 9) };
+    // One hour is left before it, and a day less an hour after it.
+    let cluster = reserved(&["a", "b"], [3600, 7200], &["maint", "daily"], vec![long.clone()]);
+    let starts = medians(&cluster, None);
+    assert!(starts.len() == 1 && starts[0].1.abs_diff(7200) <= 10, "{starts:?}");
+    // A job of a day fits between no two of them.
+    let longer = Job { limit: Limit::Seconds(day), ..long };
+    let cluster = reserved(&["a", "b"], [3600, 7200], &["maint", "daily"], vec![longer]);
+    let all = crate::forecasts(&cluster, &Forecaster::default(), None, &Observed::default(), 1);
+    assert!(all.jobs.is_empty() && all.left_out["1"].ends_with("beside the reservations"), "{all:?}");
+}
+
+#[test]
+fn a_policy_that_knows_no_reservation_forecasts_before_it_only() {
+    let jobs = vec![Job { limit: Limit::Seconds(100), ..job(1, "batch", 8, 9) }, job(2, "batch", 8, 8)];
+    let cluster = reserved(&["a", "b"], [300, 900], &[], jobs);
+    let easy: PolicySpec = "easy".parse().unwrap();
+    let all = crate::forecasts(&cluster, &Forecaster::default(), Some(&easy), &Observed::default(), 2);
+    assert_eq!(all.jobs.iter().map(|one| one.job.as_str()).collect::<Vec<_>>(), ["1"]);
+    let why = "it may reach into the reservation maint, which the policy easy does not know";
+    assert_eq!(all.left_out["2"], why);
+}
+
+#[test]
+fn a_reservation_of_some_processors_leaves_the_others() {
+    let mut cluster =
+        reserved(&["a", "b"], [-1, 1_000_000], &[], vec![job(1, "batch", 4, 9), job(2, "batch", 2, 8)]);
+    cluster.reservations.get_mut("maint").unwrap().cpus = Some(4);
+    assert_eq!(medians(&cluster, None), [("1".to_owned(), 1), ("2".to_owned(), 601)]);
+}
+
+/// Returns the limits of a quality of service with two jobs and six processors of each user.
+fn limited() -> Observed {
+    let limits = QualityLimits { known: vec![("user_jobs", 2), ("user_procs", 6)], others: vec![] };
+    let quality = Quality { name: "small".to_owned(), limits, ..Quality::default() };
+    Observed { limits: Limits { qualities: vec![quality], ..Limits::default() }, ..Observed::default() }
+}
+
+#[test]
+fn limits_of_running_jobs_are_in_the_forecast_or_its_absence_has_words() {
+    let mut cluster = cluster();
+    cluster.configuration.scheduler_parameters = Some("bf_interval=10,bf_resolution=1".to_owned());
+    cluster.partitions.values_mut().for_each(|partition| partition.tier = 1);
+    let small = |job| Job { qos: Some("small".to_owned()), user: 7, ..job };
+    let because = |reason: &str, job| Job { reason: Some(reason.to_owned()), ..job };
+    let runs = |number, on: &str, limit| Job {
+        limit: Limit::Seconds(limit),
+        ..runs(small(job(number, "batch", 1, 1)), &[on])
+    };
+    // They have run for 100 s. The other partition has a node of its own, and its job counts too.
+    let jobs = [
+        runs(1, "a", 300),
+        Job { partitions: vec!["other".to_owned()], ..runs(2, "c", 400) },
+        because("QOSMaxJobsPerUserLimit", small(job(3, "batch", 1, 90))),
+        because("QOSMaxCpuPerUserLimit", small(job(4, "batch", 6, 80))),
+        small(job(5, "batch", 7, 70)),
+        because("AssocGrpMemLimit", job(6, "batch", 1, 60)),
+        because("PartitionTimeLimit", job(7, "fast", 1, 50)),
+        Job {
+            after: Some("afterok:1(unfulfilled)".to_owned()),
+            ..because("Dependency", job(8, "batch", 1, 1))
+        },
+        because("Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved", job(9, "batch", 1, 1)),
+    ];
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    cluster.partitions.get_mut("fast").unwrap().longest = Limit::Seconds(3600);
+    let all = crate::forecasts(&cluster, &Forecaster::default(), None, &limited(), 2);
+    let starts: Vec<(&str, i64)> =
+        all.jobs.iter().map(|one| (one.job.as_str(), one.median - one.made)).collect();
+    // The third job starts when one of two ends, and the fourth one when nothing else of the user runs.
+    assert_eq!(starts, [("3", 200), ("4", 800), ("9", 1)]);
+    let why: Vec<&str> = all.left_out.values().map(String::as_str).collect();
+    let expected = [
+        "the quality of service small may have 6 processors at a time",
+        "a limit of its account or user that is not simulated (AssocGrpMemLimit)",
+        "its time limit is above that of the partition fast, 1h",
+        "it waits for other jobs (afterok:1(unfulfilled))",
+    ];
+    assert_eq!(why, expected);
+    // Without the limits there is no forecast, and the reason has words.
+    let all = crate::forecasts(&cluster, &Forecaster::default(), None, &Observed::default(), 2);
+    assert_eq!(
+        all.left_out["3"],
+        "a limit of its quality of service that is not simulated (QOSMaxJobsPerUserLimit)"
+    );
+}
+
+/// Returns a job that is not yet submitted.
+fn new_job(partition: &str, cpus: u64, seconds: u64) -> NewJob {
+    NewJob { cpus, seconds, partition: Some(partition.to_owned()), ..NewJob::default() }
+}
+
+/// Returns the median of the start of such a job in seconds from now, without bounds.
+fn start_of(cluster: &Cluster, job: &NewJob) -> i64 {
+    let (mut cluster, mut observed) = (cluster.clone(), Observed::default());
+    job.add(&mut cluster, &mut observed).unwrap();
+    let all = crate::forecasts(&cluster, &Forecaster::default(), None, &observed, 1).jobs;
+    let one = all.into_iter().find(|one| one.job == NewJob::NAME).unwrap();
+    one.median - one.made
+}
+
+#[test]
+fn a_hole_takes_a_job_at_once_and_no_larger_or_longer_one() {
+    let runs = |job| Job { limit: Limit::Seconds(620), ..runs(job, &["b"]) };
+    // At 520 s a job of all processors is planned. Slurm counts it from 1500 on, a full minute.
+    let jobs = vec![runs(job(1, "batch", 2, 1)), job(2, "batch", 8, 50)];
+    let mut cluster = reserved(&["a"], [100_000, 200_000], &["maint"], jobs);
+    cluster.configuration.scheduler_parameters = Some("bf_interval=30".to_owned());
+    let holes = cluster.holes(&Observed::default());
+    let shown: Vec<_> = holes
+        .iter()
+        .map(|one| (one.partition.as_str(), one.nodes, one.idle, one.cpus, one.until, one.longest))
+        .collect();
+    assert_eq!(shown, [("batch", 2, 1, 6, Some(1500), Some(420)), ("fast", 1, 0, 2, Some(1500), Some(420))]);
+    for hole in &holes {
+        let longest = hole.longest.unwrap().unsigned_abs();
+        let start = |cpus, seconds| start_of(&cluster, &new_job(&hole.partition, cpus, seconds));
+        assert!(start(hole.cpus, longest) <= 60, "{hole:?}");
+        assert!(
+            start(hole.cpus + 1, longest.min(60)) > 60 && start(hole.cpus, longest + 120) > 60,
+            "{hole:?}"
+        );
+    }
+    // Without that job, one node is free until the reservation, and the other one has no end.
+    cluster.jobs.remove("2");
+    cluster.partitions.get_mut("batch").unwrap().longest = Limit::Seconds(86_400);
+    let holes = cluster.holes(&Observed::default());
+    let shown: Vec<_> =
+        holes.iter().map(|one| (one.partition.as_str(), one.cpus, one.until, one.longest)).collect();
+    let expected = [
+        ("batch", 2, None, Some(86_400)),
+        ("batch", 6, Some(101_000), Some(86_400)),
+        ("fast", 2, None, None),
+    ];
+    assert_eq!(shown, expected);
+    // A job that waits with nothing behind it to fill leaves no hole without backfilling.
+    cluster.configuration.scheduler = "sched/builtin".to_owned();
+    cluster.jobs.insert("2".to_owned(), job(2, "batch", 8, 50));
+    let holes = cluster.holes(&Observed::default());
+    assert_eq!(holes.iter().map(|one| one.partition.as_str()).collect::<Vec<_>>(), ["fast"]);
+}
+
+#[test]
+fn a_job_that_is_not_submitted_is_behind_those_that_wait() {
+    let jobs = vec![job(1, "batch", 8, 50), job(2, "batch", 8, 1), job(3, "batch", 1, 0)];
+    let cluster = reserved(&[], [100, 200], &[], jobs);
+    assert_eq!(start_of(&cluster, &new_job("batch", 8, 600)), 1201);
+    // It has a number of nodes, memory and GPUs.
+    let mut cluster = cluster;
+    cluster.jobs.clear();
+    cluster.configuration.select_parameters = Some("CR_CPU_MEMORY".to_owned());
+    for node in cluster.nodes.values_mut() {
+        (node.memory, node.gres) = (1000, Some("gpu:1".to_owned()));
+    }
+    let full = |node: &str, job| Job { memory: Some(Amount::PerNode(600)), ..runs(job, &[node]) };
+    cluster.jobs.insert("4".to_owned(), full("a", job(4, "batch", 1, 1)));
+    let with = |memory: &str, nodes, gpus| NewJob {
+        memory: Some(memory.to_owned()),
+        nodes,
+        gpus,
+        ..new_job("batch", 2, 600)
+    };
+    for (job, expected) in [
+        (with("400M", Some(2), 0), 1),
+        (with("500M", Some(2), 0), 500),
+        (with("500M", None, 1), 1),
+        (with("200Mc", Some(1), 1), 1),
+        (with("400M", Some(2), 1), 1),
+        // Without an amount it has its nodes alone.
+        (new_job("batch", 5, 600), 500),
+    ] {
+        assert_eq!(start_of(&cluster, &job), expected, "{job:?}");
+    }
+    cluster.configuration.default_memory = Some(Amount::PerCpu(100));
+    assert_eq!(start_of(&cluster, &new_job("batch", 5, 600)), 1);
+    let refused =
+        |job: NewJob| job.add(&mut cluster.clone(), &mut Observed::default()).unwrap_err().to_string();
+    assert!(refused(new_job("none", 1, 1)).contains("the cluster has no partition none"));
+    assert!(refused(NewJob { partition: None, ..new_job("", 1, 1) }).contains("no default partition"));
+    assert!(refused(with("lots", None, 0)).starts_with("--memory lots: write an amount"));
+    cluster.partitions.get_mut("batch").unwrap().longest = Limit::Seconds(60);
+    let refused =
+        new_job("batch", 1, 61).add(&mut cluster, &mut Observed::default()).unwrap_err().to_string();
+    assert!(refused.contains("at most 60 s"), "{refused}");
+}
+
+#[test]
+fn a_job_that_must_have_a_node_that_is_down_has_no_forecast() {
+    let mut cluster = cluster();
+    let jobs = [job(1, "batch", 2, 9), job(2, "batch", 2, 8), job(3, "batch", 9, 7)];
+    let jobs = jobs.map(|job| Job { reason: Some("ReqNodeNotAvail, UnavailableNodes:d".to_owned()), ..job });
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    let must = |node: &str| Detail { nodes: vec![node.to_owned()], least_nodes: 1, ..Detail::default() };
+    let details = [("1".to_owned(), must("a")), ("2".to_owned(), must("d"))].into();
+    let observed = Observed { details, ..Observed::default() };
+    let left_out = &cluster.queues(None, &observed)[0].left_out;
+    let expected = [
+        ("2", "it must have the node d, which is not in service"),
+        ("3", "it needs 9 processors of 8 that are in service"),
+    ];
+    assert_eq!(left_out.iter().map(|(job, why)| (job.as_str(), why.as_str())).collect::<Vec<_>>(), expected);
 }

@@ -14,7 +14,7 @@ pub static SLURM: PolicyDescriptor = PolicyDescriptor {
     paper: "Yoo, Jette, Grondona: SLURM: Simple Linux Utility for Resource Management, JSSPP 2003; slurm.conf(5), \
         SchedulerParameters",
     promises: "nothing",
-    needs: Needs { calendar: true, ..Needs::NONE },
+    needs: Needs { calendar: true, closed_hosts: true, ..Needs::NONE },
     spellings: &[],
     examples: &[],
     read,
@@ -70,9 +70,10 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
 
 impl Params for SlurmRules {
     fn build(&self, machine: &Machine) -> Box<dyn Policy> {
-        if machine.is_plain() {
+        let are_all_open = machine.closed_hosts().is_empty();
+        if machine.is_plain() && are_all_open {
             Box::new(SlurmLike::<Simple<CountPlan>>::idle(machine, self.clone()))
-        } else if machine.spread() == Spread::Any && machine.calendar().is_none() {
+        } else if machine.calendar().is_none() && (machine.spread() == Spread::Any || !are_all_open) {
             Box::new(SlurmLike::<NodePlan>::idle(machine, self.clone()))
         } else {
             Box::new(SlurmLike::<Simple<HostPlan>>::idle(machine, self.clone()))

@@ -48,7 +48,7 @@ pub struct SlurmRules {
 ///
 /// | part | when | rule |
 /// |---|---|---|
-/// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit. Where that one is bound to a group of hosts, as the jobs of a partition are, the loop goes on with the other hosts |
+/// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit. Where that one is bound to a group of hosts, as the jobs of a partition are, the loop goes on with the other hosts. It passes a job some of whose hosts are closed before its limit |
 /// | cycle | each [`bf_interval`](SlurmRules::bf_interval), from [`bf_first`](SlurmRules::bf_first) on and before it, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
@@ -108,7 +108,7 @@ impl<P: CyclePlan> SlurmLike<P> {
                 let reason = head_start_reason(context, job.job);
                 self.start(context, &job, place, reason)?;
             } else if !self.refuse_if_too_large(context, &job)?
-                && !self.plan.close(context.ledger(), &job, &mut open)
+                && !self.plan.close(context.now(), context.ledger(), &job, &mut open)
             {
                 return Ok(());
             }
@@ -184,11 +184,15 @@ impl<P: CyclePlan> SlurmLike<P> {
 
     fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         self.main_loop(context)?;
+        let now = context.now();
+        if !self.queue.is_empty() {
+            let opens = context.ledger().machine().closed_hosts().iter().map(|closed| closed.to);
+            opens.filter(|at| *at > now).min().map_or(Ok(()), |at| context.wake_at(at))?;
+        }
         if self.queue.is_empty() || !self.rules.backfill {
             self.next_cycle = None;
             return Ok(());
         }
-        let now = context.now();
         let rules = &self.rules;
         let due = *self.next_cycle.get_or_insert_with(|| rules.cycle_from(now));
         let LastCycle(last) = context.ledger().policy_state();

@@ -16,9 +16,9 @@ use crate::shared::Waiting;
 /// |---|---|
 /// | hosts of a job | [`select_hosts`]: the best fit among runs of consecutive hosts, of the group that its form has |
 /// | reservation | whole hosts, though other jobs may run there now, from its start to its limit, both rounded down to the resolution |
-/// | hosts for a job | those without a reservation from a start until the limit |
+/// | hosts for a job | those without a reservation from a start until the limit, and not [closed](Machine::closed_hosts) in that time |
 /// | start of a job | on these hosts, when enough running jobs have ended. Those that end soon one after the other are tried together: within 30 s of the first half minute, then within twice that time, and so on |
-/// | next try | at the end of the next stretch of time between reservations, if the start is not before it, or the hosts are reserved then |
+/// | next try | at the end of the next stretch of time between reservations, if the start is not before it, or the hosts are reserved or closed then |
 ///
 /// With n jobs on h hosts and r reservations, the plan of a job is O(r (n + h log n)) at most.
 #[derive(Debug)]
@@ -39,12 +39,13 @@ struct Stretch {
 }
 
 impl NodePlan {
-    /// Returns the hosts without a reservation that overlaps a time. `next` is the end of the first stretch of it, unless that
-    /// is the last one.
-    fn open(&self, hosts: usize, from: Time, to: Time) -> (FixedBitSet, Option<Time>) {
+    /// Returns the hosts that are open for a time, without a reservation that overlaps it. `next` is the end of the first stretch of
+    /// it, unless that is the last one.
+    fn open(&self, machine: &Machine, from: Time, to: Time) -> (FixedBitSet, Option<Time>) {
         let first = self.stretches.partition_point(|stretch| stretch.to <= from);
         let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from <= to);
-        let mut open = all(hosts);
+        let mut open = all(machine.hosts().len());
+        machine.closed_within(from, to).for_each(|host| open.set(host.index(), false));
         while !open.is_clear()
             && let Some(stretch) = during.next()
         {
@@ -54,7 +55,7 @@ impl NodePlan {
         (open, next.map(|stretch| stretch.to))
     }
 
-    /// Returns whether a host of a placement is reserved during a time.
+    /// Returns whether a host of a placement is reserved during a time, in units of the plan.
     fn is_reserved(&self, from: Time, to: Time, placement: &Placement) -> bool {
         let first = self.stretches.partition_point(|stretch| stretch.to <= from);
         let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from < to);
@@ -80,6 +81,11 @@ impl NodePlan {
         self.stretches[place].from = at;
         self.stretches.insert(place, first);
     }
+}
+
+/// Returns whether a host of a placement is closed during a time.
+fn is_closed(machine: &Machine, from: Time, to: Time, placement: &Placement) -> bool {
+    machine.closed_within(from, to).any(|host| placement.shares().iter().any(|share| share.host == host))
 }
 
 /// Returns a set with this number of hosts.
@@ -123,8 +129,13 @@ impl CyclePlan for NodePlan {
         vec![true; ledger.machine().hosts().len()]
     }
 
-    fn close(&self, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool {
+    fn close(&self, now: Time, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool {
         let group = ledger.machine().demand(ledger.request(job.job)).group();
+        // A job that waits for closed hosts does not hold up others.
+        let mut closed = ledger.machine().closed_within(now, now + job.span);
+        if closed.any(|host| ledger.machine().permits(group, host)) {
+            return true;
+        }
         for (host, open) in (0..).map(HostId).zip(&mut *open) {
             *open &= !ledger.machine().permits(group, host);
         }
@@ -134,13 +145,22 @@ impl CyclePlan for NodePlan {
     fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Placement> {
         let ledger = context.ledger();
         let (machine, free) = (ledger.machine(), ledger.free_hosts().each());
-        select_hosts(machine, free, open, &machine.demand(ledger.request(job.job)))
+        let demand = machine.demand(ledger.request(job.job));
+        let now = context.now();
+        let mut closed = machine.closed_within(now, now + job.span).peekable();
+        if closed.peek().is_none() {
+            return select_hosts(machine, free, open, &demand);
+        }
+        let mut open = open.to_vec();
+        closed.for_each(|host| open[host.index()] = false);
+        select_hosts(machine, free, &open, &demand)
     }
 
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {
         self.ends = Ends::new(now, ledger);
         self.stretches =
             vec![Stretch { from: now, to: now + rules.bf_window, open: all(ledger.machine().hosts().len()) }];
+        ledger.machine().closed_hosts().iter().for_each(|closed| self.split(closed.to));
     }
 
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
@@ -150,7 +170,7 @@ impl CyclePlan for NodePlan {
         // Many stretches have the same open hosts.
         let (mut searched, mut first): (Option<FixedBitSet>, Option<(Time, Placement)>) = (None, None);
         loop {
-            let (open, next) = self.open(machine.hosts().len(), from, from + job.span);
+            let (open, next) = self.open(machine, from, from + job.span);
             if searched.as_ref() != Some(&open) {
                 first = if open.is_clear() {
                     None
@@ -174,7 +194,9 @@ impl CyclePlan for NodePlan {
                 return Planned::Beyond;
             }
             let [begin, end] = [at, at + job.span].map(|at| round_down(at, rules.bf_resolution));
-            if self.is_reserved(begin, end, place) && at > from {
+            let is_taken =
+                self.is_reserved(begin, end, place) || is_closed(machine, at, at + job.span, place);
+            if is_taken && at > from {
                 from = at;
                 continue;
             }

@@ -52,7 +52,7 @@ pub trait CyclePlan: Debug + Send {
     fn all_open(&self, ledger: &Ledger) -> Vec<bool>;
 
     /// Closes the hosts that a job could have to the main loop: none behind it starts there. Returns whether others are open.
-    fn close(&self, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool;
+    fn close(&self, now: Time, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool;
 
     /// Returns the place where a job can start now beside the running jobs, on open hosts.
     fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Self::Place>;
@@ -131,7 +131,7 @@ impl<A: Availability> CyclePlan for Simple<A> {
         vec![]
     }
 
-    fn close(&self, _ledger: &Ledger, _job: &Waiting, _open: &mut [bool]) -> bool {
+    fn close(&self, _now: Time, _ledger: &Ledger, _job: &Waiting, _open: &mut [bool]) -> bool {
         false
     }
 

@@ -1,0 +1,334 @@
+//! The limits of running jobs that hold for the jobs of a cluster at an instant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Cluster, Job, Quality, Slurm, SlurmError, qualities};
+
+/// The limits of qualities of service and of associations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The qualities of service.
+    pub qualities: Vec<Quality>,
+    /// The associations that have limits of running jobs.
+    pub associations: Vec<AssociationLimits>,
+    /// The account above each one.
+    pub parents: BTreeMap<String, String>,
+    /// The numbers of the users who have jobs, by name.
+    pub users: BTreeMap<String, u32>,
+}
+
+/// The limits of the running jobs of an account with those below it, or of a user there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AssociationLimits {
+    /// The account.
+    pub account: String,
+    /// The user; `None`: the whole account.
+    pub user: Option<String>,
+    /// The partition, if it is for one.
+    pub partition: Option<String>,
+    /// The most running jobs of it together (`GrpJobs`).
+    pub all_jobs: Option<u64>,
+    /// The most processors of its running jobs together (`GrpTRES`).
+    pub all_procs: Option<u64>,
+    /// The most running jobs of the user (`MaxJobs`).
+    pub jobs: Option<u64>,
+}
+
+/// The columns of associations.
+const COLUMNS: &str = "format=Account,User,Partition,ParentName,GrpJobs,GrpTRES,MaxJobs";
+
+impl Limits {
+    /// Reads the limits of a cluster that enforces them.
+    ///
+    /// # Errors
+    /// If `sacctmgr` or `squeue` gives no answer.
+    pub fn read(slurm: &Slurm, cluster: &Cluster) -> Result<Limits, SlurmError> {
+        if !cluster.configuration.enforces_limits {
+            return Ok(Limits::default());
+        }
+        let of_cluster = format!("cluster={}", cluster.configuration.cluster);
+        let answer = slurm.ask("sacctmgr", &["-n", "-P", "show", "assoc", &of_cluster, COLUMNS])?;
+        let users = slurm.ask("squeue", &["-a", "-h", "-o", "%U|%u"])?;
+        let mut limits = Limits { qualities: qualities(slurm)?, ..Limits::default() };
+        limits.add_associations(&answer.text);
+        let user = |line: &str| {
+            let (number, name) = line.split_once('|')?;
+            Some((name.trim().to_owned(), number.trim().parse().ok()?))
+        };
+        limits.users = users.text.lines().filter_map(user).collect();
+        Ok(limits)
+    }
+
+    fn add_associations(&mut self, lines: &str) {
+        for line in lines.lines() {
+            let [account, user, partition, parent, all_jobs, all, jobs] =
+                line.split('|').map(str::trim).collect::<Vec<_>>()[..]
+            else {
+                continue;
+            };
+            let named = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            if let Some(parent) = named(parent) {
+                self.parents.insert(account.to_owned(), parent);
+            }
+            let user = named(user);
+            let limits = AssociationLimits {
+                account: account.to_owned(),
+                partition: named(partition),
+                all_jobs: all_jobs.parse().ok(),
+                all_procs: all.split(',').find_map(|one| one.strip_prefix("cpu=")?.parse().ok()),
+                // Users without a limit of their own have that of their account, in lines of their own.
+                jobs: jobs.parse().ok().filter(|_| user.is_some()),
+                user,
+            };
+            if limits.all_jobs.or(limits.all_procs).or(limits.jobs).is_some() {
+                self.associations.push(limits);
+            }
+        }
+    }
+
+    /// Returns whether an account is another one, or below it.
+    fn is_within(&self, account: &str, other: &str) -> bool {
+        let mut at = account;
+        // A tree of accounts is not as deep as it has accounts.
+        for _ in 0..=self.parents.len() {
+            if at == other {
+                return true;
+            }
+            let Some(parent) = self.parents.get(at) else { return false };
+            at = parent;
+        }
+        false
+    }
+
+    fn holds_for(&self, association: &AssociationLimits, job: &Job, partition: Option<&str>) -> bool {
+        let account = job.account.as_deref().unwrap_or_default();
+        let is_of_account = match &association.user {
+            Some(user) => account == association.account && self.users.get(user) == Some(&job.user),
+            None => self.is_within(account, &association.account),
+        };
+        is_of_account && association.partition.as_deref().is_none_or(|name| partition == Some(name))
+    }
+
+    fn quality(&self, name: Option<&String>) -> Option<&Quality> {
+        self.qualities.iter().find(|quality| Some(&quality.name) == name)
+    }
+}
+
+/// The kind of the owner of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Quality,
+    Association,
+}
+
+/// A limit of running jobs, with the jobs that count for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LiveLimit<'a> {
+    pub(crate) owner: Owner,
+    /// The owner, in words.
+    pub(crate) whose: String,
+    /// The name in the parameter `limits` of the policy `slurm`.
+    pub(crate) name: &'static str,
+    pub(crate) most: u64,
+    pub(crate) jobs: BTreeSet<&'a str>,
+}
+
+impl LiveLimit<'_> {
+    /// Returns whether a job exceeds it by itself.
+    pub(crate) fn excludes(&self, job: &Job) -> bool {
+        let needs = if self.name.ends_with("procs") { job.cpus } else { 1 };
+        needs > self.most && self.jobs.contains(job.id.as_str())
+    }
+}
+
+/// Returns the limit that a reason of Slurm means.
+pub(crate) fn limit_of_reason(reason: &str) -> Option<(Owner, &'static str)> {
+    Some(match reason {
+        "QOSGrpJobsLimit" => (Owner::Quality, "jobs"),
+        "QOSGrpCpuLimit" => (Owner::Quality, "procs"),
+        "QOSMaxJobsPerUserLimit" => (Owner::Quality, "user_jobs"),
+        "QOSMaxCpuPerUserLimit" => (Owner::Quality, "user_procs"),
+        "AssocGrpJobsLimit" | "AssocMaxJobsLimit" => (Owner::Association, "jobs"),
+        "AssocGrpCpuLimit" => (Owner::Association, "procs"),
+        _ => return None,
+    })
+}
+
+impl Cluster {
+    /// Returns the limits that hold for some of these jobs.
+    ///
+    /// The quality of a partition comes before that of a job, and both before an association: a limit of the same kind there does
+    /// not hold.
+    pub(crate) fn live_limits<'a>(&self, limits: &Limits, jobs: &[&'a Job]) -> Vec<LiveLimit<'a>> {
+        let of_partition = |job: &Job| {
+            let partition = self.partition_of(job).and_then(|name| self.partitions.get(name));
+            limits.quality(partition.and_then(|partition| partition.quality.as_ref()))
+        };
+        let has = |quality: Option<&Quality>, name: &str| {
+            quality.is_some_and(|quality| quality.limits.known.iter().any(|(other, _)| *other == name))
+        };
+        let named = |quality: &Quality, other: Option<&Quality>| {
+            other.is_some_and(|other| other.name == quality.name)
+        };
+        let mut all = vec![];
+        let mut add = |owner, whose: &str, name, most, holds: &dyn Fn(&Job) -> bool| {
+            let jobs: BTreeSet<&str> =
+                jobs.iter().filter(|job| holds(job)).map(|job| job.id.as_str()).collect();
+            if !jobs.is_empty() {
+                all.push(LiveLimit { owner, whose: whose.to_owned(), name, most, jobs });
+            }
+        };
+        for quality in &limits.qualities {
+            for (name, most) in &quality.limits.known {
+                let holds = |job: &Job| {
+                    let first = of_partition(job);
+                    let own = job.qos.as_ref() == Some(&quality.name) && !has(first, name);
+                    own || named(quality, first)
+                };
+                let whose = format!("the quality of service {}", quality.name);
+                add(Owner::Quality, &whose, name, *most, &holds);
+            }
+        }
+        for association in &limits.associations {
+            let whose = match &association.user {
+                Some(user) => format!("the user {user} in the account {}", association.account),
+                None => format!("the account {}", association.account),
+            };
+            let kinds = [
+                ("jobs", association.all_jobs, "jobs"),
+                ("procs", association.all_procs, "procs"),
+                ("jobs", association.jobs, "user_jobs"),
+            ];
+            for (name, most, of_quality) in kinds {
+                let Some(most) = most else { continue };
+                let holds = |job: &Job| {
+                    let own = limits.quality(job.qos.as_ref());
+                    limits.holds_for(association, job, self.partition_of(job))
+                        && !has(own, of_quality)
+                        && !has(of_partition(job), of_quality)
+                };
+                add(Owner::Association, &whose, name, most, &holds);
+            }
+        }
+        all
+    }
+}
+
+/// Returns the number of the queue of each job, so that jobs of one queue count for the same limits, and the limits as the parameter of
+/// the policy `slurm`. A job without a limit has no queue.
+pub(crate) fn written_limits<'a>(
+    limits: &[LiveLimit<'a>],
+    jobs: impl Iterator<Item = &'a str>,
+) -> (BTreeMap<&'a str, u32>, Option<String>) {
+    let mut kinds: BTreeMap<Vec<bool>, u32> = BTreeMap::new();
+    let mut numbers = BTreeMap::new();
+    for job in jobs {
+        let kind: Vec<bool> = limits.iter().map(|limit| limit.jobs.contains(job)).collect();
+        if kind.contains(&true) {
+            let next = u32::try_from(kinds.len() + 1).unwrap_or(u32::MAX);
+            numbers.insert(job, *kinds.entry(kind).or_insert(next));
+        }
+    }
+    let written = limits.iter().enumerate().filter_map(|(nth, limit)| {
+        let mut queues: Vec<u32> =
+            kinds.iter().filter(|(kind, _)| kind[nth]).map(|(_, number)| *number).collect();
+        queues.sort_unstable();
+        let queues: Vec<String> = queues.iter().map(u32::to_string).collect();
+        (!queues.is_empty()).then(|| format!("{}: {}={}", queues.join("+"), limit.name, limit.most))
+    });
+    let written: Vec<String> = written.collect();
+    (numbers, (!written.is_empty()).then(|| written.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::QualityLimits;
+
+    const ASSOCIATIONS: &str = "root||||||\nphysics|||root|10|cpu=100,gres/gpu=4|\nlasers|||physics|||2\n\
+        lasers|ann|||||2\nlasers|bob|batch||1||\nchemistry|||root|||\nchemistry|ann|||||\n";
+
+    fn job(id: &str, user: u32, account: &str, partition: &str) -> Job {
+        Job {
+            id: id.to_owned(),
+            user,
+            account: Some(account.to_owned()),
+            partitions: vec![partition.to_owned()],
+            cpus: 4,
+            ..Job::default()
+        }
+    }
+
+    #[test]
+    fn associations_have_limits_that_hold_below_them() {
+        let mut limits =
+            Limits { users: [("ann".to_owned(), 1), ("bob".to_owned(), 2)].into(), ..Limits::default() };
+        limits.add_associations(ASSOCIATIONS);
+        let jobs = [
+            job("1", 1, "lasers", "batch"),
+            job("2", 2, "lasers", "batch"),
+            job("3", 2, "lasers", "fast"),
+            job("4", 1, "chemistry", "batch"),
+            job("5", 3, "physics", "batch"),
+        ];
+        let jobs: Vec<&Job> = jobs.iter().collect();
+        let cluster = Cluster::default();
+        let all = cluster.live_limits(&limits, &jobs);
+        let shown: Vec<(String, &str, u64, String)> = all
+            .iter()
+            .map(|limit| {
+                let jobs: Vec<&str> = limit.jobs.iter().copied().collect();
+                (limit.whose.clone(), limit.name, limit.most, jobs.join(" "))
+            })
+            .collect();
+        let expected = [
+            ("the account physics", "jobs", 10, "1 2 3 5"),
+            ("the account physics", "procs", 100, "1 2 3 5"),
+            ("the user ann in the account lasers", "jobs", 2, "1"),
+            ("the user bob in the account lasers", "jobs", 1, "2"),
+        ];
+        assert_eq!(
+            shown,
+            expected.map(|(whose, name, most, jobs)| (whose.to_owned(), name, most, jobs.to_owned()))
+        );
+        let (numbers, written) = written_limits(&all, jobs.iter().map(|job| job.id.as_str()));
+        assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [("1", 1), ("2", 2), ("3", 3), ("5", 3)]);
+        assert_eq!(written.as_deref(), Some("1+2+3: jobs=10; 1+2+3: procs=100; 1: jobs=2; 2: jobs=1"));
+    }
+
+    #[test]
+    fn a_quality_comes_before_an_association_and_that_of_a_partition_is_first() {
+        let quality = |name: &str, known: &[(&'static str, u64)]| Quality {
+            name: name.to_owned(),
+            limits: QualityLimits { known: known.to_vec(), others: vec![] },
+            ..Quality::default()
+        };
+        let mut limits = Limits {
+            qualities: vec![
+                quality("small", &[("jobs", 3), ("user_jobs", 1)]),
+                quality("part", &[("jobs", 5)]),
+            ],
+            ..Limits::default()
+        };
+        limits.add_associations("physics|||root|10||\n");
+        let of_quality = |job: Job| Job { qos: Some("small".to_owned()), ..job };
+        let jobs = [
+            of_quality(job("1", 1, "physics", "batch")),
+            of_quality(job("2", 1, "physics", "fast")),
+            job("3", 1, "physics", "batch"),
+        ];
+        let mut cluster = Cluster::default();
+        for (name, quality) in [("batch", None), ("fast", Some("part".to_owned()))] {
+            let partition =
+                crate::Partition { state: "up".to_owned(), quality, ..crate::Partition::default() };
+            cluster.partitions.insert(name.to_owned(), partition);
+        }
+        let all = cluster.live_limits(&limits, &jobs.iter().collect::<Vec<_>>());
+        let shown: Vec<(u64, &str, String)> = all
+            .iter()
+            .map(|limit| (limit.most, limit.name, limit.jobs.iter().copied().collect::<Vec<_>>().join(" ")))
+            .collect();
+        let expected = [(3, "jobs", "1"), (1, "user_jobs", "1 2"), (5, "jobs", "2"), (10, "jobs", "3")];
+        assert_eq!(shown, expected.map(|(most, name, jobs)| (most, name, jobs.to_owned())));
+    }
+}

@@ -1,0 +1,96 @@
+//! Why a waiting job has no forecast.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use miserly_core::Span;
+use miserly_units::duration;
+
+use crate::live_limits::{LiveLimit, limit_of_reason};
+use crate::{Cluster, Detail, Job, Limit};
+
+impl Cluster {
+    /// Returns why a waiting job has no forecast, in words, if it has none: it waits for something else than nodes or the end of
+    /// jobs that count for its limits. `nodes`: the nodes in service. `limits`: the limits that the policy knows.
+    pub(crate) fn obstacle(
+        &self,
+        job: &Job,
+        detail: Option<&Detail>,
+        nodes: &BTreeSet<&str>,
+        limits: &[LiveLimit<'_>],
+    ) -> Option<String> {
+        let down = |name: &String| self.partitions.get(name).is_none_or(|partition| partition.state != "up");
+        let reason = job.reason.as_deref().unwrap_or_default();
+        if job.is_held() {
+            return Some("it is held".to_owned());
+        }
+        if let Some(name) = &job.reservation {
+            return Some(format!("it uses the reservation {name}"));
+        }
+        if job.partitions.iter().all(down) {
+            return Some("its partition is not up".to_owned());
+        }
+        if let Some(limit) = limits.iter().find(|limit| limit.excludes(job)) {
+            let what = if limit.name.ends_with("procs") { "processors" } else { "jobs" };
+            return Some(format!("{} may have {} {what} at a time", limit.whose, limit.most));
+        }
+        if let Some((owner, name)) = limit_of_reason(reason) {
+            let is_meant = |limit: &&LiveLimit<'_>| limit.owner == owner && limit.name == name;
+            let is_known = limits.iter().filter(is_meant).any(|limit| limit.jobs.contains(job.id.as_str()));
+            return (!is_known).then(|| words(self, job, detail, reason));
+        }
+        if !job.waits_for_nodes() {
+            return Some(words(self, job, detail, reason));
+        }
+        let required = detail.map_or(&[][..], |detail| &detail.nodes);
+        if let Some(node) = required.iter().find(|node| !nodes.contains(node.as_str())) {
+            return Some(format!("it must have the node {node}, which is not in service"));
+        }
+        let cpus: u64 = nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|node| node.cpus).sum();
+        (job.cpus > cpus).then(|| format!("it needs {} processors of {cpus} that are in service", job.cpus))
+    }
+}
+
+/// Returns a reason of Slurm in words.
+fn words(cluster: &Cluster, job: &Job, detail: Option<&Detail>, reason: &str) -> String {
+    let partition = cluster.partition_of(job).unwrap_or_default();
+    match reason {
+        "Dependency" => match &job.after {
+            Some(after) => format!("it waits for other jobs ({after})"),
+            None => "it waits for other jobs".to_owned(),
+        },
+        "DependencyNeverSatisfied" => "it waits for a job that did not end as it must have".to_owned(),
+        "BeginTime" => match detail.and_then(|detail| detail.eligible) {
+            Some(begin) => format!("it may start from {} on", instant(begin)),
+            None => "its begin has not come".to_owned(),
+        },
+        "JobArrayTaskLimit" => "as many tasks of its array run as may run at a time".to_owned(),
+        "Licenses" => "it waits for licences".to_owned(),
+        "PartitionTimeLimit" => {
+            let longest = cluster.partitions.get(partition).map(|partition| partition.longest);
+            match longest {
+                Some(Limit::Seconds(longest)) => format!(
+                    "its time limit is above that of the partition {partition}, {}",
+                    duration(Span::from_secs(longest.cast_signed()).unwrap_or(Span::MAX))
+                ),
+                _ => format!("its time limit is above that of the partition {partition}"),
+            }
+        }
+        "PartitionNodeLimit" => format!("the partition {partition} does not allow its number of nodes"),
+        "PartitionDown" | "PartitionInactive" => "its partition is not up".to_owned(),
+        _ if reason.starts_with("QOS") => {
+            format!("a limit of its quality of service that is not simulated ({reason})")
+        }
+        _ if reason.starts_with("Assoc") => {
+            format!("a limit of its account or user that is not simulated ({reason})")
+        }
+        _ => format!("Slurm's reason: {reason}"),
+    }
+}
+
+fn instant(seconds: i64) -> String {
+    Timestamp::from_second(seconds).map_or_else(
+        |_| seconds.to_string(),
+        |at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
