@@ -141,7 +141,7 @@ fn the_counts_of_each_format_stay_as_they_were() {
 
 #[test]
 fn each_format_is_loaded_and_says_what_it_said() {
-    for format in [3, 4, 5, 8] {
+    for format in [3, 4, 5, 8, 9] {
         let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
         let mut life = Life::of_journal(from_json(&fixture["state"]), 3, 4, ASKED);
         has(&said(&mut life), &fixture["said"], &format!("format {format}"));
