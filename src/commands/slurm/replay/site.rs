@@ -177,7 +177,7 @@ impl Site {
     pub(super) fn unfinished(&self) -> Vec<(RecordedJob, i64)> {
         let rows: BTreeMap<i64, &AccountedJob> = self.runs.iter().map(|run| (run.number, run)).collect();
         let jobs = self.cluster.jobs.values();
-        let jobs = jobs.filter(|job| job.state != JobState::Pending || job.waits_for_processors());
+        let jobs = jobs.filter(|job| job.state != JobState::Pending || job.waits_for_nodes());
         // The jobs of the accounting have positive numbers.
         let job = |(number, job): (JobNumber, &Job)| {
             let id = i64::try_from(job.number).ok()?;
