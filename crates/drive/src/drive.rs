@@ -37,12 +37,12 @@ fn check_reservations(
         return Err(DriveError::Reserved { reservation, folder });
     }
     let before = stored.reservation.clone().filter(|name| *name != reservation);
-    if let Some(before) = before.filter(|name| found(name).is_some_and(orders::is_of_driver)) {
+    if let Some(before) = before.filter(|name| found(name).is_some_and(Reservation::is_of_driver)) {
         return Err(DriveError::OtherReservation { before, folder });
     }
     let nodes = settings.nodes(cluster);
     let of_others = cluster.reservations.iter().filter(|(name, one)| **name != reservation && active(one));
-    for (other, one) in of_others.filter(|(_, one)| orders::is_of_driver(one)) {
+    for (other, one) in of_others.filter(|(_, one)| one.is_of_driver()) {
         let held: Vec<&str> =
             one.nodes.iter().filter(|node| nodes.contains(node)).map(String::as_str).collect();
         if !held.is_empty() {

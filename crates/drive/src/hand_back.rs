@@ -73,7 +73,7 @@ impl Drive {
         // One that has ended may be asked for no second end.
         let active = cluster.reservations.get(reservation);
         let active = active.filter(|one| one.is_active(cluster.configuration.now));
-        if let Some(other) = active.filter(|one| !orders::is_of_driver(one)) {
+        if let Some(other) = active.filter(|one| !one.is_of_driver()) {
             let flags = other.flags.join(",");
             return Err(DriveError::NotOfDriver { reservation: reservation.to_owned(), flags });
         }

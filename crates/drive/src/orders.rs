@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use miserly_core::Span;
-use miserly_slurm::Reservation;
+use miserly_slurm::DRIVER_FLAGS;
 use serde::Serialize;
 
 use crate::CommentField;
@@ -114,15 +114,6 @@ pub enum Order {
     },
 }
 
-/// The flags of the reservation of a driver.
-const FLAGS: [&str; 4] = ["ignore_jobs", "flex", "no_hold_jobs_after", "overlap"];
-
-/// Returns whether a reservation has the flags of that of a driver. Slurm shows some of them by longer names.
-pub(crate) fn is_of_driver(reservation: &Reservation) -> bool {
-    let has = |flag: &&str| reservation.flags.iter().any(|shown| shown.starts_with(flag));
-    FLAGS.iter().all(has)
-}
-
 impl Order {
     /// Returns the commands of `scontrol`, each as its words.
     pub fn commands(&self) -> Vec<Vec<String>> {
@@ -139,7 +130,7 @@ impl Order {
                 "StartTime=now".into(),
                 format!("EndTime=now+{minutes}minutes"),
                 format!("Users={owner}"),
-                format!("Flags={}", FLAGS.join(",").to_uppercase()),
+                format!("Flags={}", DRIVER_FLAGS.join(",").to_uppercase()),
             ])],
             Order::Renew { reservation, minutes } => {
                 of_reservation(reservation, format!("EndTime=now+{minutes}minutes"))

@@ -37,7 +37,8 @@ impl Reservation {
 
     /// Returns whether jobs may not have a node of it now that could run jobs otherwise.
     pub(crate) fn holds(&self, node: &str, now: i64) -> bool {
-        self.begin <= now && self.is_active(now) && self.nodes.iter().any(|other| other == node)
+        let is_held = self.begin <= now && self.is_active(now) && !self.is_of_driver();
+        is_held && self.nodes.iter().any(|other| other == node)
     }
 }
 
@@ -48,10 +49,12 @@ impl Cluster {
         reservation.cpus.is_some_and(|cpus| cpus < all().sum())
     }
 
-    /// Returns the reservations that hold whole nodes, now or later, by name.
+    /// Returns the reservations that hold whole nodes, now or later, by name. That of a driver holds none: jobs start there, in the
+    /// order of its policy.
     fn whole_reservations(&self) -> impl Iterator<Item = (&str, &Reservation)> {
         let now = self.configuration.now;
-        let whole = move |one: &Reservation| one.is_active(now) && !self.is_part_of_nodes(one);
+        let whole =
+            move |one: &Reservation| one.is_active(now) && !one.is_of_driver() && !self.is_part_of_nodes(one);
         self.reservations.iter().filter(move |(_, one)| whole(one)).map(|(name, one)| (name.as_str(), one))
     }
 

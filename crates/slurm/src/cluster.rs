@@ -30,7 +30,7 @@ pub use configuration::Configuration;
 pub use detail::{Allocated, Detail};
 pub(crate) use detail::{allocated, described};
 pub use job::{Job, JobState};
-pub use node::{Node, Partition, Reservation};
+pub use node::{DRIVER_FLAGS, Node, Partition, Reservation};
 pub(crate) use setting::CYCLES;
 pub use setting::Setting;
 pub(crate) use values::amount;

@@ -73,8 +73,8 @@ pub use associations::{Association, Associations, decay_time};
 pub use audit::{Audit, AuditSummary};
 pub use check::{Check, CommandCheck, Difference};
 pub use cluster::{
-    Allocated, Amount, Change, Cluster, Comments, Configuration, Detail, Job, JobState, Limit, Node,
-    Partition, Reservation, Setting, changes,
+    Allocated, Amount, Change, Cluster, Comments, Configuration, DRIVER_FLAGS, Detail, Job, JobState, Limit,
+    Node, Partition, Reservation, Setting, changes,
 };
 pub use command::Slurm;
 pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};

@@ -517,7 +517,7 @@ impl Driven {
             owner: 0,
             fallback: Span::from_secs(600).unwrap(),
             margin: Span::from_secs(30).unwrap(),
-            comments: None,
+            comments: false,
             lead: None,
             leaving: Span::ZERO,
         };
@@ -536,7 +536,8 @@ impl Driven {
     fn step(&mut self, controller: &mut Controller, faults: Faults, killed: bool) {
         let now = controller.now();
         let cluster = controller.cluster.clone();
-        let desk = self.desk.get_or_insert_with(|| Desk::new(self.settings.clone(), self.stored.clone()));
+        let desk =
+            self.desk.get_or_insert_with(|| Desk::new(self.settings.clone(), self.stored.clone(), None));
         let has_changed = |job: &&Job| self.before.get(&job.id) != Some(*job);
         let changed: BTreeSet<String> =
             cluster.jobs.values().filter(has_changed).map(|job| job.id.clone()).collect();

@@ -133,6 +133,9 @@ impl Partition {
     }
 }
 
+/// The flags of the reservation of a driver, as Slurm shows them or begins to.
+pub const DRIVER_FLAGS: [&str; 4] = ["ignore_jobs", "flex", "no_hold_jobs_after", "overlap"];
+
 /// A reservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reservation {
@@ -156,6 +159,12 @@ impl Reservation {
     /// Returns whether it has not ended at an instant, in seconds since 1970. Slurm shows one that has ended for a while.
     pub fn is_active(&self, now: i64) -> bool {
         self.end > now + 1
+    }
+
+    /// Returns whether it has the flags of that of a driver. Slurm shows some of them by longer names.
+    pub fn is_of_driver(&self) -> bool {
+        let has = |flag: &&str| self.flags.iter().any(|shown| shown.starts_with(flag));
+        DRIVER_FLAGS.iter().all(has)
     }
 
     pub(crate) fn parse(fields: Fields<'_>) -> Result<(String, Reservation), SlurmError> {

@@ -307,6 +307,16 @@ fn no_forecast_is_in_a_reservation_that_is_known_to_begin() {
     assert_eq!(why, "it needs 9 processors of 8 that are in service");
 }
 
+/// Jobs start in the reservation of a driver, and not after it.
+#[test]
+fn the_reservation_of_a_driver_holds_no_nodes() {
+    let flags = ["ignore_jobs", "flex", "no_hold_jobs_after_end", "overlap"];
+    let jobs = || vec![job(1, "batch", 8, 9)];
+    let median = |flags: &[&str]| medians(&reserved(&["a", "b"], [-100, 500], flags, jobs()), None)[0].1;
+    assert!(median(&flags).abs_diff(0) <= 10);
+    assert!(median(&flags[..3]).abs_diff(500) <= 10);
+}
+
 #[test]
 fn a_maintenance_of_each_day_comes_again() {
     let day = 86_400;
