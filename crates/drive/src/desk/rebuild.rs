@@ -100,7 +100,9 @@ impl Desk {
                 share.amount.fits_in(&self.site.capacity(share.host).less(&held[share.host.index()]))
             };
             if case.facts.stage != Stage::Running && !placement.shares().iter().all(has_room) {
-                returned.extend(case.handle);
+                returned.extend(
+                    case.handle.filter(|job| entries.get(job).is_some_and(|entry| entry.promise.is_some())),
+                );
                 self.wait_again(at, job, &mut entries);
                 continue;
             }
@@ -199,8 +201,8 @@ impl Desk {
         }
     }
 
-    /// Takes the promises back that a policy has given after a job was placed that waits again. A policy that promises a start to the
-    /// first waiting job only would neither plan nor break them: its first one is another one now.
+    /// Takes the promises back that a policy has given after jobs with promises were placed that wait again. A policy that promises a
+    /// start to the first waiting job only would neither plan nor break them: its first one is another one now.
     fn withdraw_promises(&mut self, returned: &[JobId], entries: &mut BTreeMap<JobId, Entry>) {
         let is_waiting = |entry: &Entry| entry.state == State::Waiting;
         let promises_all = entries.values().all(|entry| !is_waiting(entry) || entry.promise.is_some());

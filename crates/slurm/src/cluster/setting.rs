@@ -81,10 +81,11 @@ impl FromStr for Setting {
             name.eq_ignore_ascii_case(key) && *of_partition == partition.is_some()
         };
         let Some((key, kind, _)) = all().find(known) else {
-            let names = all().map(|(name, _, of_partition)| match of_partition {
-                true => format!("PARTITION:{name}"),
-                false => name.to_owned(),
-            });
+            let names = all().map(
+                |(name, _, of_partition)| {
+                    if of_partition { format!("PARTITION:{name}") } else { name.to_owned() }
+                },
+            );
             let names: Vec<String> = names.collect();
             return Err(format!("the twin does not have {written}; it has {}", names.join(", ")));
         };
@@ -154,8 +155,8 @@ impl Cluster {
         };
         let mut node = self.nodes.get(&like).ok_or_else(|| format!("no node {like}"))?.clone();
         (node.cpus_used, node.memory_used) = (0, 0);
-        let named = (1..).map(|number| format!("added{number}"));
-        let names: Vec<String> = named
+        let all = (1..).map(|number| format!("added{number}"));
+        let names: Vec<String> = all
             .filter(|name| !self.nodes.contains_key(name))
             .take(usize::try_from(count).unwrap_or(usize::MAX))
             .collect();
