@@ -72,7 +72,7 @@ pub(crate) use self::live::{
     StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
 };
 pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
-pub(crate) use self::read::ReadArgs;
+pub(crate) use self::read::{ReadArgs, RewriteArgs};
 pub(crate) use self::reproduce::ReproduceArgs;
 #[cfg(feature = "measured")]
 pub(crate) use self::reproduce::{KernelArgs, KernelName};

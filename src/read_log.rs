@@ -8,7 +8,7 @@ use miserly_import::{Format, ImportError, ImportOptions, Report, converted, open
 use miserly_report::import_summary;
 use miserly_workload::Trace;
 
-use crate::args::ReadArgs;
+use crate::args::{ReadArgs, RewriteArgs};
 
 /// Opens the file with that name, the files that match a pattern, or those of a folder. `-` is standard input.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Trace> {
@@ -25,35 +25,38 @@ pub(crate) fn read_log(
     lenient: bool,
     procs: Option<Procs>,
 ) -> anyhow::Result<Trace> {
-    read_to_write(path, args, lenient, procs, true)
+    read_as(path, args, &ImportOptions { procs, lenient, keep_ids: true, ..args.conversion.options() })
 }
 
 /// Returns the log as [`read_log`] does, for a command that writes its jobs: without the ids of users and groups, and the numbers of
-/// jobs, unless `keep_ids`.
+/// jobs, unless they are to be kept.
 pub(crate) fn read_to_write(
     path: &Path,
-    args: &ReadArgs,
-    lenient: bool,
+    RewriteArgs { keep_ids, lenient, read }: &RewriteArgs,
     procs: Option<Procs>,
-    keep_ids: bool,
 ) -> anyhow::Result<Trace> {
+    let (keep_ids, lenient) = (*keep_ids, *lenient);
+    read_as(path, read, &ImportOptions { procs, lenient, keep_ids, ..read.conversion.options() })
+}
+
+fn read_as(path: &Path, args: &ReadArgs, options: &ImportOptions) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
     let is_table = args.conversion.columns().is_some();
     // Every line of an unknown format is malformed, and counted.
-    if lenient && !is_table && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
+    if options.lenient && !is_table && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
         return Ok(trace);
     }
-    Ok(as_swf(trace, ImportOptions { procs, lenient, keep_ids, ..args.conversion.options() })?)
+    Ok(as_swf(trace, options)?)
 }
 
 /// Returns the log as [`read_log`] does, for a command that counts malformed lines.
 pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
-    Ok(as_swf(trace, ImportOptions { procs, lenient: true, keep_ids: true, ..args.conversion.options() })?)
+    Ok(as_swf(trace, &ImportOptions { procs, lenient: true, keep_ids: true, ..args.conversion.options() })?)
 }
 
-fn as_swf(trace: Trace, options: ImportOptions) -> Result<Trace, ImportError> {
-    let (trace, report) = converted(trace, &options)?;
+fn as_swf(trace: Trace, options: &ImportOptions) -> Result<Trace, ImportError> {
+    let (trace, report) = converted(trace, options)?;
     if let Some(report) = report {
         show_conversion(&report);
     }

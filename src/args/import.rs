@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
 use miserly_import::{ImportOptions, SubmitAt};
 
-use super::read::{ConversionArgs, ReadArgs};
+use super::read::{ConversionArgs, RewriteArgs};
 use super::run::FilterArgs;
 use super::values::{procs, words};
 
@@ -44,12 +44,6 @@ pub(crate) struct ConvertAnyArgs {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// Keeps the ids and names of jobs, users and groups of accounting and of tables [default: anonymous numbers]
-    #[arg(long)]
-    pub(crate) keep_ids: bool,
-    /// Skips and counts malformed lines instead of stopping at the first
-    #[arg(long)]
-    pub(crate) lenient: bool,
     /// The processors of the machine, for the header of another form [default: unknown]
     #[arg(long, value_name = "N", value_parser = procs())]
     pub(crate) procs: Option<Procs>,
@@ -60,7 +54,7 @@ pub(crate) struct ConvertAnyArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
+    pub(crate) rewrite: RewriteArgs,
 }
 
 /// A form of the jobs of a log.

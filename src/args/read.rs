@@ -21,6 +21,19 @@ pub(crate) struct ReadArgs {
     pub(crate) missing_fields: bool,
 }
 
+/// The options for reading a log that is written again.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RewriteArgs {
+    /// Keeps the ids and names of jobs, users and groups of accounting and of tables [default: anonymous numbers]
+    #[arg(long)]
+    pub(crate) keep_ids: bool,
+    /// Skips and counts malformed lines instead of stopping at the first
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
 /// The options of a conversion of accounting.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConversionArgs {

@@ -9,7 +9,7 @@ use miserly_workload::slice::SliceOptions;
 use miserly_workload::{Factor, ProcsField};
 
 use super::import::ConvertArgs;
-use super::read::{ConversionArgs, ReadArgs};
+use super::read::{ConversionArgs, ReadArgs, RewriteArgs};
 use super::run::PROCS_FIELDS;
 use super::values::{procs, seconds, unsigned_seconds, words};
 
@@ -159,12 +159,6 @@ pub(crate) struct SliceArgs {
     /// The field with the width of a job, if the log has both
     #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
     pub(crate) procs_field: ProcsField,
-    /// Keeps the ids and names of jobs, users and groups of accounting and of tables [default: anonymous numbers]
-    #[arg(long)]
-    pub(crate) keep_ids: bool,
-    /// Skips malformed lines instead of stopping at the first
-    #[arg(long)]
-    pub(crate) lenient: bool,
     /// The output file for one window, as a log; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -172,13 +166,14 @@ pub(crate) struct SliceArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
+    pub(crate) rewrite: RewriteArgs,
 }
 
 impl SliceArgs {
     /// Returns the options of the windows on a machine of this size.
     pub(crate) fn options(&self, procs: Procs) -> SliceOptions {
-        let SliceArgs { procs_field, count, warmup, cold, lenient, .. } = *self;
+        let SliceArgs { procs_field, count, warmup, cold, .. } = *self;
+        let lenient = self.rewrite.lenient;
         let days = self.days.or_else(|| self.weeks.map(|weeks| weeks.saturating_mul(7)));
         let length = i64::from(days.unwrap_or(7)) * 86_400;
         SliceOptions { procs, procs_field, length, count, warmup, cold, lenient }

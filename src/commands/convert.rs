@@ -27,13 +27,13 @@ fn convert(path: &Path, args: &ConvertAnyArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
         refuse_the_input_itself(path, "--output", output)?;
     }
-    let trace = read_to_write(path, &args.read, args.lenient, args.procs, args.keep_ids)?;
+    let trace = read_to_write(path, &args.rewrite, args.procs)?;
     let survey = trace.survey()?;
     let mut dropped = args.filter.dropped();
     for filter in &mut dropped {
         filter.resolve(&survey.header).with_context(|| trace.name().to_owned())?;
     }
-    let conversion = Conversion { trace: &trace, survey: &survey, dropped, lenient: args.lenient };
+    let conversion = Conversion { trace: &trace, survey: &survey, dropped, lenient: args.rewrite.lenient };
     let Some(path) = to_file(args.output.as_deref()) else {
         let counts = conversion.write(args.form(), BufWriter::new(io::stdout().lock()))?;
         note!("{}", counts.text(trace.name()).trim_end());

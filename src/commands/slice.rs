@@ -17,7 +17,7 @@ pub(super) fn run(args: &SliceArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
         refuse_the_input_itself(&args.trace, "--output", output)?;
     }
-    let trace = read_to_write(&args.trace, &args.read, args.lenient, args.procs, args.keep_ids)?;
+    let trace = read_to_write(&args.trace, &args.rewrite, args.procs)?;
     let survey = trace.survey()?;
     let procs = args.procs.or_else(|| survey.header.procs());
     let Some(procs) = procs else {

@@ -243,11 +243,11 @@ fn a_slide_is_a_png_by_the_first_program_that_can() {
     let problem = "--slide slide.png: rsvg-convert: exit status: 3, no fonts";
     assert!(failed.code == Some(2) && failed.stderr.contains(problem), "{}", failed.stderr);
     assert!(!lab.path("slide.png").exists());
-    let draws = (
+    let succeeds = (
         "inkscape",
         "while read -r line; do echo \"$line\"; done <picture.svg >picture.png; echo $@ >>picture.png",
     );
-    let drawn = slide(&[fails, draws]);
+    let drawn = slide(&[fails, succeeds]);
     assert_eq!(drawn.code, Some(0), "{}", drawn.stderr);
     let picture = lab.read("slide.png");
     assert!(picture.starts_with("<svg ") && picture.contains("--export-dpi=192"), "{picture}");

@@ -27,13 +27,13 @@ const CALM: i64 = 2_400;
 /// The time by which all jobs have ended, seconds.
 const END: i64 = 24 * 3_600;
 
-/// The seeds.
+/// The seeds. Those below 32 have each set of kinds of faults.
 const SEEDS: std::ops::Range<u64> = 0..32;
 
 /// The time between two cycles of Slurm's own scheduling, seconds.
 const CYCLE: i64 = 30;
 
-/// Random numbers: SplitMix64.
+/// Random numbers: `SplitMix64`.
 struct Draws(u64);
 
 impl Draws {
@@ -71,19 +71,29 @@ struct Truth {
     requeues: usize,
 }
 
-/// The faults of a seed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Faults {
+/// A kind of fault.
+#[derive(Clone, Copy, Debug)]
+enum FaultKind {
     /// Commands get lost, late or twice.
-    commands: bool,
+    Commands,
     /// The driver is killed.
-    kills: bool,
+    Kills,
     /// The controller gives no answer for a while.
-    outages: bool,
+    Outages,
     /// Nodes are drained, and jobs requeued.
-    nodes: bool,
+    Nodes,
     /// Users cancel, hold and change jobs.
-    users: bool,
+    Users,
+}
+
+/// The kinds of faults of a seed, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Faults(u64);
+
+impl Faults {
+    fn have(self, kind: FaultKind) -> bool {
+        (self.0 >> kind as u64) & 1 == 1
+    }
 }
 
 /// The controller.
@@ -431,7 +441,7 @@ impl Controller {
 
     /// Has users and the operator do something.
     fn disturb(&mut self, faults: Faults) {
-        if faults.users && self.draws.once_in(90) {
+        if faults.have(FaultKind::Users) && self.draws.once_in(90) {
             match self.draws.between(1, 4) {
                 1 => {
                     if let Some(id) = self.any(&JobState::Pending) {
@@ -460,7 +470,7 @@ impl Controller {
                 }
             }
         }
-        if faults.nodes && self.draws.once_in(150) {
+        if faults.have(FaultKind::Nodes) && self.draws.once_in(150) {
             let names: Vec<String> = self.cluster.nodes.keys().cloned().collect();
             let name = &names
                 [usize::try_from(self.draws.between(0, i64::try_from(names.len()).unwrap() - 1)).unwrap()];
@@ -559,7 +569,7 @@ impl Driven {
             i64::MAX
         };
         for (order, _) in step.orders.iter().zip(0..most) {
-            if !faults.commands || !controller.draws.once_in(8) {
+            if !faults.have(FaultKind::Commands) || !controller.draws.once_in(8) {
                 controller.apply(order);
                 continue;
             }
@@ -596,13 +606,13 @@ fn run(seed: u64, policy: &str, faults: Faults, spreads: bool) -> (Controller, D
             controller.submit();
         }
         controller.disturb(faults);
-        if faults.outages && controller.draws.once_in(600) {
+        if faults.have(FaultKind::Outages) && controller.draws.once_in(600) {
             controller.silent = now + controller.draws.between(5, 120);
         }
         controller.pass();
         let wakes = driven.desk.as_ref().and_then(Desk::wake).is_some_and(|wake| wake.secs() <= now);
         if (now % READING == 0 || wakes) && now >= controller.silent && now >= driven.away_until {
-            let killed = faults.kills && controller.draws.once_in(400);
+            let killed = faults.have(FaultKind::Kills) && controller.draws.once_in(400);
             driven.step(&mut controller, faults, killed);
         }
         if now > CALM && controller.cluster.jobs.is_empty() {
@@ -649,11 +659,8 @@ fn check(seed: u64, policy: &str, controller: &Controller, driven: &Driven) {
 #[test]
 fn after_any_fault_each_job_runs_once_and_ends() {
     for seed in SEEDS {
-        let bit = |at: u64| (seed >> at) & 1 == 1;
-        let faults =
-            Faults { commands: bit(0), kills: bit(1), outages: bit(2), nodes: bit(3), users: bit(4) };
         for policy in ["conservative", "easy", "fcfs"] {
-            let (controller, driven) = run(seed, policy, faults, true);
+            let (controller, driven) = run(seed, policy, Faults(seed), true);
             check(seed, policy, &controller, &driven);
         }
     }

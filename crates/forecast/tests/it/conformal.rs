@@ -23,13 +23,16 @@ type Class = bool;
 /// A forecast: the job, and its instant in seconds.
 type Made = (JobNumber, i64);
 
+/// A forecast: its class, the instant, the simulated waits and the bounds.
+type Bounded = (Class, i64, Waits, Option<Waits>);
+
 /// What a follower of a cluster does: it forecasts each job when it begins to wait, and all that wait at times.
 struct Follower {
     /// The policy of the forecasts, which is not quite that of the machine.
     policy: PolicySpec,
     forecaster: Forecaster,
     conformal: Conformal<Class, Made>,
-    open: BTreeMap<JobNumber, Vec<(Class, i64, Waits, Option<Waits>)>>,
+    open: BTreeMap<JobNumber, Vec<Bounded>>,
     started: Vec<JobNumber>,
     seen: i64,
     next: i64,

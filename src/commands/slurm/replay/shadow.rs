@@ -125,17 +125,16 @@ impl Shadow {
                 .map_err(|error| anyhow!("--add-nodes: {error}"))?;
         }
         let nodes = args.add_nodes.iter().map(|added| format!("{} more", counted(added.count, "node")));
-        let policy = match &args.policy {
-            Some(policy) => policy.clone(),
-            None => {
-                let changed = site.twin(&cluster, cycles);
-                ensure!(
-                    args.set.is_empty() || changed.policy != twin.policy,
-                    "--set changes nothing in the twin, which is {}: the value is that of the cluster, or nothing depends on it",
-                    twin.policy
-                );
-                changed.policy.parse()?
-            }
+        let policy = if let Some(policy) = &args.policy {
+            policy.clone()
+        } else {
+            let changed = site.twin(&cluster, cycles);
+            ensure!(
+                args.set.is_empty() || changed.policy != twin.policy,
+                "--set changes nothing in the twin, which is {}: the value is that of the cluster, or nothing depends on it",
+                twin.policy
+            );
+            changed.policy.parse()?
         };
         let name = args.policy.iter().map(PolicySpec::to_string);
         let name: Vec<String> = name.chain(args.set.iter().map(ToString::to_string)).chain(nodes).collect();
@@ -156,5 +155,8 @@ fn text(ShadowDoc { view, twin, twin_audit: audit, without_nodes, not_simulated 
     if *without_nodes {
         text += "both ran on the processors of the cluster without its nodes, because the policy plans no nodes\n";
     }
-    text + &twin.left_out.iter().map(|what| format!("not in the twin: {what}\n")).collect::<String>()
+    for what in &twin.left_out {
+        text += &format!("not in the twin: {what}\n");
+    }
+    text
 }

@@ -349,11 +349,11 @@ fn a_restored_backup_gives_no_number_again_after_a_power_failure() {
     let backup = Backups::new(folder.path()).take(1).unwrap().unwrap();
     let older = fs::read(file(folder.path(), "mark")).unwrap();
     store.commit(&batch(2, false, 2)).unwrap();
-    let last = store.last_commit();
+    let commit = store.last_commit();
     drop(store);
     fs::write(file(folder.path(), "mark"), older).unwrap();
     let lost = Store::restore(folder.path(), &backup, |_, _| Ok(())).unwrap().lost;
-    assert_eq!(lost.first().map(|lost| &lost.site), Some(&DamageSite::Commits(last, last)));
+    assert_eq!(lost.first().map(|lost| &lost.site), Some(&DamageSite::Commits(commit, commit)));
     let store = Store::open(folder.path()).unwrap();
-    assert_eq!((store.highest_job(), store.last_commit()), (2, last + 1));
+    assert_eq!((store.highest_job(), store.last_commit()), (2, commit + 1));
 }
