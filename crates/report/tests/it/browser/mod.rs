@@ -326,7 +326,14 @@ fn a_chart_can_be_saved() {
             .find(|node| node.tag_name().name() == name)
             .and_then(|node| node.text().map(str::to_owned))
     };
-    assert_eq!(text(&saved, "style"), text(&written, "style"));
+    // The page has the rules of all charts, and a file those of its own.
+    let [all, own] = [&saved, &written].map(|document| text(document, "style").unwrap());
+    for rule in own.split_inclusive('}').filter(|rule| rule.contains('{')) {
+        let (selectors, body) = rule.rsplit_once('{').unwrap();
+        let selectors = selectors.rsplit('{').next().unwrap();
+        let is_there = |selector: &str| all.contains(selector);
+        assert!(selectors.split(',').all(is_there) && all.contains(&format!("{{{body}")), "{rule}");
+    }
     assert_eq!(text(&saved, "title"), Some("Slowdown against R".into()));
     assert_eq!(browser.console(), [""; 0]);
 }
