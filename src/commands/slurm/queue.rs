@@ -1,5 +1,6 @@
 //! `miserly slurm queue` and `miserly queue --slurm`: the jobs of a cluster, and the promises to them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use miserly_drive::{DriverComment, QueuedJob, StartRecord, queue as queued};
@@ -141,6 +142,8 @@ struct DriverDoc {
     started: u64,
     promised: u64,
     kept: u64,
+    /// Of these, jobs whose promise had been moved later.
+    moved: Vec<StartRecord>,
     /// Jobs that started after their first promise.
     late: Vec<StartRecord>,
 }
@@ -148,11 +151,13 @@ struct DriverDoc {
 fn of_driver(state: &Path, json: bool) -> anyhow::Result<()> {
     let (jobs, starts) = queued(state)?;
     let kept: Vec<bool> = starts.iter().filter_map(StartRecord::is_kept).collect();
+    let is_moved = |start: &&StartRecord| start.is_kept() == Some(true) && start.last > start.first;
     let document = DriverDoc {
         jobs,
         started: starts.len() as u64,
         promised: kept.len() as u64,
         kept: kept.iter().filter(|kept| **kept).count() as u64,
+        moved: starts.iter().filter(is_moved).cloned().collect(),
         late: starts.into_iter().filter(|start| start.is_kept() == Some(false)).collect(),
     };
     if json { print_json(&document) } else { print(&driver_text(&document)) }
@@ -179,10 +184,18 @@ fn driver_text(document: &DriverDoc) -> String {
             instant(start.start)
         )
     });
+    let mut moved: BTreeMap<&str, u64> = BTreeMap::new();
+    for start in &document.moved {
+        *moved.entry(start.broken.as_deref().unwrap_or("no cause is known")).or_default() += 1;
+    }
+    let moved = moved.iter().map(|(why, jobs)| {
+        format!("kept, but moved later meanwhile: the promises of {}: {why}\n", counted(*jobs, "job"))
+    });
     text + &format!(
         "{} started, {} with a promise, {} of them by their first promise\n",
         counted(document.started, "job"),
         document.promised,
         document.kept
-    ) + &late.collect::<String>()
+    ) + &moved.collect::<String>()
+        + &late.collect::<String>()
 }

@@ -388,7 +388,8 @@ impl Desk {
         if site.len() == 0 {
             return Err(DriveError::NoNodes);
         }
-        if site != self.site {
+        let nodes_changed = site != self.site;
+        if nodes_changed {
             self.renumber(&site);
             self.site = site;
             self.stale = true;
@@ -409,7 +410,7 @@ impl Desk {
         if away {
             events.round.fault = Some(Fault::Away);
         }
-        let mut changes = PromiseChanges::default();
+        let mut changes = PromiseChanges::new(nodes_changed);
         for tries in 0.. {
             let mut effects = vec![];
             self.play(at, cluster, std::mem::take(&mut events), &mut effects)?;

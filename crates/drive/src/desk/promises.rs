@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miserly_core::{Span, Time};
+use miserly_core::{BreachCause, Span, Time};
 
 use super::case::Case;
 use super::{Desk, PATIENCE, Step};
@@ -13,8 +13,11 @@ const USUAL_START: Span = Span::from_ticks(5 * 1_000_000);
 
 /// The promises that the passes of a step change, by job. A pass that follows a place which Slurm chose may give back what the pass
 /// before took: only the difference between the begin and the end of the step counts.
-#[derive(Default)]
-pub(super) struct PromiseChanges(BTreeMap<String, PromiseChange>);
+pub(super) struct PromiseChanges {
+    changes: BTreeMap<String, PromiseChange>,
+    /// Whether other nodes are in service than at the step before.
+    nodes_changed: bool,
+}
 
 struct PromiseChange {
     /// The first and the last promise before the step, ticks.
@@ -24,11 +27,15 @@ struct PromiseChange {
 }
 
 impl PromiseChanges {
+    pub(super) fn new(nodes_changed: bool) -> PromiseChanges {
+        PromiseChanges { changes: BTreeMap::new(), nodes_changed }
+    }
+
     /// Takes in the latest start that a pass promises to a user. `why`: the cause, if it breaks a promise.
-    pub(super) fn set(&mut self, id: &str, case: &mut Case, latest: Time, why: Option<&'static str>) {
+    pub(super) fn set(&mut self, id: &str, case: &mut Case, latest: Time, why: Option<BreachCause>) {
         let before = case.facts.promised;
-        let change = self.0.entry(id.to_owned()).or_insert(PromiseChange { before, why: None });
-        change.why = why.or(change.why);
+        let change = self.changes.entry(id.to_owned()).or_insert(PromiseChange { before, why: None });
+        change.why = why.map(|why| cause(why, self.nodes_changed)).or(change.why);
         let first = change.before.map_or(latest.ticks(), |(first, _)| first);
         case.facts.promised = Some((first, latest.ticks()));
     }
@@ -38,7 +45,7 @@ impl Desk {
     /// Finds what a step has changed, and says it.
     pub(super) fn settle_promises(&mut self, at: Time, changes: PromiseChanges, step: &mut Step) {
         let delay = self.settings.delay();
-        for (id, PromiseChange { before, why }) in changes.0 {
+        for (id, PromiseChange { before, why }) in changes.changes {
             let Some(case) = self.cases.get_mut(&id).filter(|case| case.handle.is_some()) else { continue };
             let Some((_, latest)) = case.facts.promised else { continue };
             let (soon, known) = (at + PATIENCE, Some(latest).filter(|latest| *latest < Time::MAX.ticks()));
@@ -64,5 +71,15 @@ impl Desk {
                 _ => {}
             }
         }
+    }
+}
+
+fn cause(why: BreachCause, nodes_changed: bool) -> &'static str {
+    match why {
+        BreachCause::Overdue => "a job runs past its limit",
+        BreachCause::Away => "the driver was away",
+        BreachCause::Capacity if nodes_changed => "other nodes are in service than before",
+        BreachCause::Capacity => "Slurm gave a job other nodes or processors than planned",
+        BreachCause::Amended => "the limit of a job was changed",
     }
 }

@@ -1,8 +1,6 @@
 //! The decisions of a pass, carried out.
 
-use miserly_core::{
-    BreachCause, Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, StartReason, State, Time,
-};
+use miserly_core::{Effect, EndHow, Ended, JobId, Placement, Refusal, Resources, StartReason, State, Time};
 use miserly_slurm::Cluster;
 
 use super::case::{Aside, FIRST_PAUSE, LAST_PAUSE, Stage};
@@ -47,7 +45,7 @@ impl Desk {
                     changes.set(&id, case, self.settings.promise_for_user(latest), None);
                 }
                 Effect::PromiseBroken { latest, why, .. } => {
-                    changes.set(&id, case, self.settings.promise_for_user(latest), Some(cause(why)));
+                    changes.set(&id, case, self.settings.promise_for_user(latest), Some(why));
                 }
                 Effect::Refused { why, .. } => {
                     case.handle = None;
@@ -180,14 +178,5 @@ impl Desk {
                 self.moved.insert(*handle, found);
             }
         }
-    }
-}
-
-fn cause(why: BreachCause) -> &'static str {
-    match why {
-        BreachCause::Overdue => "a job runs past its limit",
-        BreachCause::Away => "the driver was away",
-        BreachCause::Capacity => "nodes were lost or used otherwise",
-        BreachCause::Amended => "the limit of a job was changed",
     }
 }
