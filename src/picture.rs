@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Says what is missing where none of the programs is in `PATH`.
+/// The error where none of the programs is in `PATH`.
 pub(crate) const NO_PROGRAM: &str = "a .png needs one of these programs, and none is in PATH: rsvg-convert (of Debian's \
     package librsvg2-bin), inkscape, chromium; or write a .svg";
 
@@ -36,7 +36,7 @@ pub(crate) fn has_program() -> bool {
 /// Returns an SVG picture as PNG, by the first program that succeeds.
 ///
 /// # Errors
-/// If no program succeeds: what each one said.
+/// If no program succeeds, with the last line of each one's errors.
 pub(crate) fn png(svg: &str) -> anyhow::Result<Vec<u8>> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     fs::write(folder.path().join("picture.svg"), svg)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use miserly_core::{Driver, EventOrder, Kind, Ledger, Round, Span, Time};
+use miserly_core::{Driver, EventOrder, HostId, Kind, Ledger, Round, Span, Time};
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
@@ -131,7 +131,7 @@ impl Cluster {
         let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         let counts_memory = self.configuration.counts_memory();
         let rooms = ledger.free_hosts();
-        let unit = self.configuration.resolution().ticks();
+        let taken = self.taken_from(ledger, now);
         let mut free = vec![];
         for (nth, (host, room)) in machine.hosts().iter().zip(rooms.each()).enumerate() {
             let memory = room.get(Kind::Memory) / 1024;
@@ -139,17 +139,7 @@ impl Cluster {
             if !names.contains(host.name.as_str()) || is_full {
                 continue;
             }
-            let reserved = ledger.waiting().filter_map(|job| {
-                let entry = ledger.entry(job);
-                let on = entry.planned_on.as_ref()?;
-                let is_here = on.shares().iter().any(|share| share.host.index() == nth);
-                // A reservation begins at a multiple of the unit.
-                let begin = |at: Time| Time::from_ticks(at.ticks() - at.ticks().rem_euclid(unit));
-                entry.planned.filter(|_| is_here).map(begin)
-            });
-            let closed = machine.closed_hosts().iter().filter(|closed| closed.to > now);
-            let closed = closed.filter(|closed| closed.hosts.iter().any(|host| host.index() == nth));
-            let until = reserved.chain(closed.map(|closed| closed.from)).min();
+            let until = taken[nth];
             if until.is_some_and(|until| until <= now) {
                 continue;
             }
@@ -162,5 +152,25 @@ impl Cluster {
             });
         }
         free
+    }
+
+    /// Returns the first instant at which each host is taken: by a reservation of a waiting job, or one of the cluster that has not ended.
+    fn taken_from(&self, ledger: &Ledger, now: Time) -> Vec<Option<Time>> {
+        let unit = self.configuration.resolution().ticks();
+        let mut taken: Vec<Option<Time>> = vec![None; ledger.machine().hosts().len()];
+        let mut take = |host: HostId, from: Time| {
+            let first = &mut taken[host.index()];
+            *first = Some(first.map_or(from, |known| known.min(from)));
+        };
+        for entry in ledger.waiting().map(|job| ledger.entry(job)) {
+            let Some((start, on)) = entry.planned.zip(entry.planned_on.as_ref()) else { continue };
+            // A reservation begins at a multiple of the unit.
+            let begin = Time::from_ticks(start.ticks() - start.ticks().rem_euclid(unit));
+            on.shares().iter().for_each(|share| take(share.host, begin));
+        }
+        for closed in ledger.machine().closed_hosts().iter().filter(|closed| closed.to > now) {
+            closed.hosts.iter().for_each(|host| take(*host, closed.from));
+        }
+        taken
     }
 }

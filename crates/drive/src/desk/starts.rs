@@ -136,16 +136,20 @@ impl Desk {
             let may_have_quantum = case.facts.form.is_requeueable && !case.facts.had_quantum;
             // Jobs were suspended for it there, and nowhere else.
             let fits = |place: &Placement| quantum.is_none() || may_have_quantum && is_wanted(place);
-            // Slurm spreads it over several nodes in its own way. There may be nodes where that is in nobody's way.
-            let exact = || find(&free).filter(|place| place == wanted);
-            let found = beside.or_else(exact).or_else(|| {
+            let found = beside.or_else(|| {
+                let first = find(&free)?;
+                if first == *wanted {
+                    return Some(first);
+                }
+                // Slurm spreads it over several nodes in its own way. There may be nodes where that is in nobody's way.
                 let spared = find(&self.beside_plans(at, *handle, wanted, &free));
                 let spread =
                     spared.and_then(|place| filled(&self.site, job, &case.facts.form, &free, &place));
-                let mut places = [spread, find(&free)].into_iter().flatten();
-                places.find(|place| self.keeps_promises(at, *handle, place, &mut trials))
+                let mut places = spread.into_iter().chain([first.clone()]);
+                let kept = places.find(|place| self.keeps_promises(at, *handle, place, &mut trials));
+                kept.or(Some(first))
             });
-            let found = found.or_else(|| find(&free)).filter(fits);
+            let found = found.filter(fits);
             let Some(case) = self.cases.get_mut(&id) else { continue };
             case.facts.had_quantum |= quantum.is_some();
             if found.is_none() && quantum.is_some() {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use miserly_core::{Effect, JobNumber, Span, System, Time, draw};
-use miserly_forecast::{Conformal, Forecaster, LiveQueue, SystemCopy, Waits};
+use miserly_core::{Effect, JobNumber, System, Time, draw};
+use miserly_forecast::{Conformal, Forecaster, Waits};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Observer};
 use miserly_workload::TraceError;
 
-use crate::{Row, lines, setup};
+use crate::{Row, lines, queue_at, setup};
 
 /// The futures of a forecast.
 const DRAWS: u64 = 10;
@@ -113,8 +113,7 @@ impl Observer for Follower {
         if !is_due && !ledger.waiting().any(is_new) {
             return;
         }
-        let copy = SystemCopy { now, ledger: ledger.clone(), wake: Some(now + Span::TICK) };
-        let queue = LiveQueue { policy: self.policy.clone(), copy };
+        let queue = queue_at(&self.policy, now, ledger);
         for forecast in self.forecaster.forecasts(&queue, DRAWS, &|_| true) {
             let (job, made, is_first) = (forecast.job, now.secs(), forecast.job > self.seen);
             if is_first || is_due {

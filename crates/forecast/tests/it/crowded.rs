@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use miserly_core::{Effect, JobNumber, Span, System, Time, draw};
-use miserly_forecast::{Forecaster, Given, LiveQueue, SystemCopy};
+use miserly_forecast::{Forecaster, Given};
 use miserly_policies::PolicySpec;
 use miserly_sim::{Finished, Observer};
 use miserly_workload::TraceError;
 
-use crate::{Row, lines, setup};
+use crate::{Row, lines, queue_at, setup};
 
 /// The futures of a forecast.
 const DRAWS: u64 = 20;
@@ -61,8 +61,7 @@ impl Observer for Daemon {
         if !ledger.waiting().any(is_new) {
             return;
         }
-        let copy = SystemCopy { now, ledger: ledger.clone(), wake: Some(now + Span::TICK) };
-        let queue = LiveQueue { policy: self.policy.clone(), copy };
+        let queue = queue_at(&self.policy, now, ledger);
         for given in self.forecaster.forecasts(&queue, DRAWS, &|_| true) {
             if given.job > self.seen {
                 self.open.insert(given.job, (now, given));

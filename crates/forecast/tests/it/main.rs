@@ -8,8 +8,10 @@ mod conformal;
 
 use std::fmt::Write;
 
-use miserly_core::{Resources, Span, Time, draw};
-use miserly_forecast::{ForecastError, Forecasts, Variant, added_job, forecast_log, what_if};
+use miserly_core::{Ledger, Resources, Span, Time, draw};
+use miserly_forecast::{
+    ForecastError, Forecasts, LiveQueue, SystemCopy, Variant, added_job, forecast_log, what_if,
+};
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup};
 use miserly_sim::Grouping;
@@ -23,6 +25,12 @@ const PROCS: u32 = 8;
 
 fn rows(jobs: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec((0..400u32, 1..2000u32, 1..=PROCS, 1..4u32, 1..4u32), jobs)
+}
+
+/// Returns the jobs of a ledger at an instant under a policy, which is called again at once.
+fn queue_at(policy: &PolicySpec, now: Time, ledger: &Ledger) -> LiveQueue {
+    let copy = SystemCopy { now, ledger: ledger.clone(), wake: Some(now + Span::TICK) };
+    LiveQueue { policy: policy.clone(), copy }
 }
 
 /// Returns the log of these jobs, submitted from `start` on and numbered from `first`.

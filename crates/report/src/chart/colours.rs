@@ -122,14 +122,17 @@ pub(super) fn diverging(n: usize) -> &'static str {
 pub(super) fn drawn(markup: &str) -> String {
     let lists = markup.split("class=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let classes: BTreeSet<&str> = lists.flat_map(str::split_whitespace).collect();
-    let used = |rules: String| used(&rules, &classes);
-    let theme = |theme| used(rules(theme, "") + &schedule_rules(theme, ""));
-    format!(
-        "{}@media (prefers-color-scheme:dark){{{}}}{}",
-        theme(&LIGHT),
-        theme(&DARK),
-        used(SHAPES.to_owned())
-    )
+    by_theme(|theme| used(&all_rules(theme, ""), &classes)) + &used(SHAPES, &classes)
+}
+
+/// Returns the rules of the light theme, and those of the dark one for a reader whose system has that.
+fn by_theme(rules: impl Fn(&Theme) -> String) -> String {
+    format!("{}@media (prefers-color-scheme:dark){{{}}}", rules(&LIGHT), rules(&DARK))
+}
+
+/// Returns the rules of a theme for charts and schedules.
+fn all_rules(theme: &Theme, scope: &str) -> String {
+    rules(theme, scope) + &schedule_rules(theme, scope)
 }
 
 /// Returns the rules for those classes. Complexity: the length of `rules`.
@@ -148,16 +151,12 @@ fn used(rules: &str, classes: &BTreeSet<&str>) -> String {
 
 /// Returns the style of any stand-alone file.
 pub(crate) fn file() -> String {
-    format!("{}@media (prefers-color-scheme:dark){{{}}}{SHAPES}", rules(&LIGHT, ""), rules(&DARK, ""))
+    by_theme(|theme| rules(theme, "")) + SHAPES
 }
 
 /// Returns the style that a stand-alone file of a schedule needs besides [`file()`].
 pub(crate) fn schedule_file() -> String {
-    format!(
-        "{}@media (prefers-color-scheme:dark){{{}}}",
-        schedule_rules(&LIGHT, ""),
-        schedule_rules(&DARK, "")
-    )
+    by_theme(|theme| schedule_rules(theme, ""))
 }
 
 fn schedule_rules(theme: &Theme, scope: &str) -> String {
@@ -171,7 +170,7 @@ fn schedule_rules(theme: &Theme, scope: &str) -> String {
 /// Returns the style of an image in the light or the dark theme.
 pub(crate) fn image(dark: bool) -> String {
     let theme = if dark { &DARK } else { &LIGHT };
-    format!("{}{}{SHAPES}", rules(theme, ""), schedule_rules(theme, ""))
+    all_rules(theme, "") + SHAPES
 }
 
 /// Returns the style of all charts on a page.
@@ -179,12 +178,11 @@ pub(crate) fn image(dark: bool) -> String {
 /// The root element may select a theme with `data-theme`. Print is always light.
 pub(crate) fn page() -> String {
     // `:where` adds no specificity, so the shapes that follow still override the dark theme.
-    let all = |theme, scope| rules(theme, scope) + &schedule_rules(theme, scope);
-    let system = all(&DARK, ":where(:root:not([data-theme=light])) ");
-    let chosen = all(&DARK, ":where(:root[data-theme=dark]) ");
+    let system = all_rules(&DARK, ":where(:root:not([data-theme=light])) ");
+    let chosen = all_rules(&DARK, ":where(:root[data-theme=dark]) ");
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{{system}}}@media screen{{{chosen}}}{SHAPES}",
-        all(&LIGHT, "")
+        all_rules(&LIGHT, "")
     )
 }
 

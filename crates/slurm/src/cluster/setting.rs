@@ -1,5 +1,6 @@
 //! One setting of a cluster, changed for a twin.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -169,18 +170,12 @@ impl Cluster {
 
     /// Returns the first node, by name, of the kind that most nodes have: size, memory, GPUs and partitions.
     fn commonest_node(&self) -> Option<String> {
-        let kind = |name: &str| {
-            let node = &self.nodes[name];
-            (node.cpus, node.memory, node.gpus(), &node.partitions)
-        };
-        let count = |name: &str| self.nodes.keys().filter(|other| kind(other) == kind(name)).count();
-        let mut most: Option<(usize, &String)> = None;
-        for name in self.nodes.keys() {
-            let nodes = count(name);
-            if most.is_none_or(|(least, _)| nodes > least) {
-                most = Some((nodes, name));
-            }
+        let mut kinds: BTreeMap<_, (usize, &String)> = BTreeMap::new();
+        for (name, node) in &self.nodes {
+            let kind = (node.cpus, node.memory, node.gpus(), &node.partitions);
+            kinds.entry(kind).or_insert((0, name)).0 += 1;
         }
+        let most = kinds.into_values().min_by_key(|(nodes, name)| (std::cmp::Reverse(*nodes), *name));
         most.map(|(_, name)| name.clone())
     }
 }
@@ -193,9 +188,7 @@ impl Configuration {
             ("PriorityMaxAge", Value::Time(seconds)) => self.oldest = Some(*seconds),
             (_, Value::Time(seconds)) => self.half_life = *seconds,
             (key, Value::Number(number)) if key.starts_with("PriorityWeight") => {
-                let written = self.weights.keys().find(|known| known.eq_ignore_ascii_case(key));
-                let key = written.cloned().unwrap_or_else(|| key.to_owned());
-                self.weights.insert(key, number.to_string());
+                self.weights.insert(key.to_owned(), number.to_string());
             }
             (key, Value::Number(number)) => {
                 // Of several values of a parameter, the last counts.
