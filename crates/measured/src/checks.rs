@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use miserly_api::model::JobView;
-use miserly_report::page::{Claim, ClaimVerdict};
+use miserly_report::page::{Claim, ClaimVerdict, ReadClaim};
 
 use crate::program::Record;
 
 /// Largest difference of the clocks of the daemon and of a job, microseconds.
 const CLOCKS: i64 = 50_000;
+
+/// The default `promise-slack`, seconds. The daemon of a measurement has none.
+const DEFAULT_SLACK: f64 = 2.0;
 
 /// A mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +23,8 @@ pub(crate) enum Mechanism {
     Early,
     EarlyCopies,
     Kept,
+    /// The reading of [`Mechanism::Kept`] in which promises have the default slack.
+    KeptInSlack,
 }
 
 impl Mechanism {
@@ -37,14 +42,16 @@ impl Mechanism {
                 "The work below the promised starts was opportunistic: it began before its window"
             }
             Mechanism::EarlyCopies => "In each batch with opportunistic work, a copy began before its window",
-            Mechanism::Kept => "No job started later than first promised, and no promise was broken",
+            Mechanism::Kept | Mechanism::KeptInSlack => {
+                "No job started later than first promised, and no promise was broken"
+            }
         }
     }
 
     /// Returns whether a failure is one of the program. Where other programs use all processors, opportunistic work may get no
     /// time before its window, and the daemon may be late.
     fn must_hold(self) -> bool {
-        !matches!(self, Mechanism::EarlyCopies | Mechanism::Kept)
+        !matches!(self, Mechanism::EarlyCopies | Mechanism::Kept | Mechanism::KeptInSlack)
     }
 }
 
@@ -91,28 +98,63 @@ impl Checks {
             });
         }
         let promised = promise.promised.start.as_microsecond();
-        let kept = promise.at_risk.is_none() && job.late.is_none() && start <= promised + CLOCKS;
-        self.add(Mechanism::Kept, kept, || format!("job {number}: {:?}, {:?}", promise.at_risk, job.late));
+        let late = job.late.map_or(0.0, |late| late.by);
+        #[allow(clippy::cast_possible_truncation, reason = "two seconds")]
+        let slack = (1e6 * DEFAULT_SLACK) as i64;
+        for (mechanism, in_time) in [
+            (Mechanism::Kept, job.late.is_none() && start <= promised + CLOCKS),
+            (Mechanism::KeptInSlack, late <= DEFAULT_SLACK && start <= promised + slack + CLOCKS),
+        ] {
+            self.add(mechanism, promise.at_risk.is_none() && in_time, || {
+                format!("job {number}: {:?}, {:?}", promise.at_risk, job.late)
+            });
+        }
     }
 
     /// Returns the mechanisms as claims.
     pub(crate) fn claims(&self) -> Vec<Claim> {
-        let claim = |(mechanism, (count, failures)): (&Mechanism, &(u64, Vec<String>))| Claim {
-            text: mechanism.text().into(),
-            verdict: if failures.is_empty() { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold },
-            figures: match failures.first() {
-                None => format!("{count} of {count}"),
-                Some(first) => format!("{} of {count}; first: {first}", count - failures.len() as u64),
-            },
-            ..Claim::default()
+        let own = self.made.iter().filter(|(mechanism, _)| **mechanism != Mechanism::KeptInSlack);
+        let claim = |(mechanism, made): (&Mechanism, &(u64, Vec<String>))| {
+            let (verdict, figures) = verdict(made);
+            let is_kept = *mechanism == Mechanism::Kept;
+            let in_slack = self.made.get(&Mechanism::KeptInSlack).filter(|_| is_kept);
+            let read = |made| {
+                let (verdict, figures) = self::verdict(made);
+                ReadClaim { name: format!("the default slack of {DEFAULT_SLACK} s"), verdict, figures }
+            };
+            let why = if is_kept && verdict == ClaimVerdict::DoesNotHold {
+                "The daemon of the measurement gives promises without slack, so the launch alone makes a start late."
+            } else {
+                ""
+            };
+            let readings = in_slack.map(read).into_iter().collect();
+            Claim {
+                text: mechanism.text().into(),
+                verdict,
+                figures,
+                why: why.into(),
+                readings,
+                ..Claim::default()
+            }
         };
-        self.made.iter().map(claim).collect()
+        own.map(claim).collect()
     }
 
     /// Returns the failures that are errors of the program.
     pub(crate) fn failures(&self) -> Vec<String> {
         let must_hold = self.made.iter().filter(|(mechanism, _)| mechanism.must_hold());
         must_hold.flat_map(|(_, (_, failures))| failures.clone()).collect()
+    }
+}
+
+/// Returns the verdict of checks, and how many did not fail.
+fn verdict((count, failures): &(u64, Vec<String>)) -> (ClaimVerdict, String) {
+    match failures.first() {
+        None => (ClaimVerdict::Holds, format!("{count} of {count}")),
+        Some(first) => {
+            let held = count - failures.len() as u64;
+            (ClaimVerdict::DoesNotHold, format!("{held} of {count}; first: {first}"))
+        }
     }
 }
 
@@ -141,11 +183,19 @@ mod tests {
         let mut checks = Checks::default();
         checks.add(Mechanism::Results, true, || unreachable!());
         checks.add(Mechanism::Kept, false, || "job 3 was late".into());
+        checks.add(Mechanism::KeptInSlack, true, || unreachable!());
         assert!(checks.failures().is_empty());
         checks.add(Mechanism::Results, false, || "cg: 1 is not 2".into());
         assert_eq!(checks.failures(), ["cg: 1 is not 2"]);
         let claims = checks.claims();
         assert_eq!(claims[0].figures, "1 of 2; first: cg: 1 is not 2");
         assert_eq!(claims[0].verdict, ClaimVerdict::DoesNotHold);
+        assert_eq!(claims[1].figures, "0 of 1; first: job 3 was late");
+        let read = ReadClaim {
+            name: "the default slack of 2 s".into(),
+            verdict: ClaimVerdict::Holds,
+            figures: "1 of 1".into(),
+        };
+        assert_eq!((claims.len(), &claims[1].readings[..]), (2, &[read][..]));
     }
 }
