@@ -264,6 +264,10 @@ impl World {
         self.setup.cleanup
     }
 
+    pub(crate) const fn slack(&self) -> i64 {
+        self.setup.slack
+    }
+
     /// Returns whether nothing disturbs the daemon.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_up() && !self.full && self.quiet_from <= self.now

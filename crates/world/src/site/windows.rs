@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use miserly_engine::Attempt;
 
-use super::Machine;
 use super::processes::Main;
+use super::{Machine, Place};
 
 /// An attempt that runs in its window.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Window {
     pub(crate) is_ending: bool,
     /// Whether its user has sent it signals, and may have let it continue.
     pub(crate) is_of_user: bool,
+    /// Whether its shim lives and is not stopped.
+    pub(crate) obeys: bool,
 }
 
 /// The command of an attempt whose shim lives and obeys.
@@ -36,14 +38,19 @@ pub(crate) struct Placed {
     pub(crate) takes_turns: bool,
 }
 
+impl Place {
+    fn obeys(&self) -> bool {
+        self.shim_pid.get().is_some() && !self.is_shim_stopped.get()
+    }
+}
+
 impl Machine {
     /// Returns where the command of an attempt runs, if it does, nobody has asked it to end, and its shim obeys.
     pub(crate) fn placed(&self, attempt: Attempt) -> Option<Placed> {
         let place = self.place(attempt)?;
-        let obeys = place.shim_pid.get().is_some() && !place.is_shim_stopped.get();
         let main = place.main.borrow();
         // A job that is written out runs until that has ended.
-        let obeys = obeys && !place.with_runner(|runner| runner.is_saving());
+        let obeys = place.obeys() && !place.with_runner(|runner| runner.is_saving());
         let main = main.as_ref().filter(|main| obeys && main.is_command() && !main.is_ending())?;
         Some(Placed {
             cpus: place.cpus.borrow().iter().copied().collect(),
@@ -56,7 +63,7 @@ impl Machine {
     /// Returns the attempts that run in their windows, with their processors.
     pub(crate) fn windows(&self) -> Vec<Window> {
         let places = self.places.borrow();
-        let window = |place: &std::rc::Rc<super::Place>| {
+        let window = |place: &std::rc::Rc<Place>| {
             let main = place.main.borrow();
             let main = main.as_ref().filter(|main| main.uses_processors() && !place.is_idle.get())?;
             Some(Window {
@@ -67,6 +74,7 @@ impl Machine {
                 takes_turns: place.takes_turns.get(),
                 is_ending: main.is_ending(),
                 is_of_user: place.is_of_user.get(),
+                obeys: place.obeys(),
             })
         };
         places.values().filter_map(window).collect()
@@ -96,8 +104,7 @@ impl Machine {
         let places = self.places.borrow();
         let sliced =
             places.values().filter(|place| place.takes_turns.get() && place.shim_pid.get().is_some());
-        let stopped =
-            |place: &std::rc::Rc<super::Place>| place.main.borrow().as_ref().and_then(Main::stopped_since);
+        let stopped = |place: &std::rc::Rc<Place>| place.main.borrow().as_ref().and_then(Main::stopped_since);
         sliced.filter_map(|place| Some((place.attempt, stopped(place)?))).collect()
     }
 }
