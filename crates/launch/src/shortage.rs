@@ -57,7 +57,10 @@ impl LaunchStep {
         if step != Some(self.name()) || left <= 0 {
             return Ok(());
         }
-        fs::write(&file, format!("{} {errno} {}", self.name(), left - 1))?;
+        // A program that is killed in between leaves no empty file, which would end the shortage.
+        let next = file.with_extension(std::process::id().to_string());
+        fs::write(&next, format!("{} {errno} {}", self.name(), left - 1))?;
+        fs::rename(&next, &file)?;
         Err(io::Error::from_raw_os_error(errno))
     }
 }
