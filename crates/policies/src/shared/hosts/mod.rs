@@ -19,9 +19,10 @@ mod held;
 mod what_if;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use miserly_core::{
-    Entry, Expected, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Sharing, Span, Spread,
+    Entry, Expected, FreeHosts, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Sharing, Span, Spread,
     State, Time,
 };
 
@@ -49,6 +50,8 @@ use super::Profile;
 #[derive(Clone, Debug)]
 pub struct HostPlan {
     machine: Machine,
+    /// The hosts without any job or loss of capacity.
+    idle: Arc<FreeHosts>,
     /// Times before this one are past and no longer represented.
     now: Time,
     hosts: Vec<Timeline>,
@@ -108,6 +111,7 @@ impl HostPlan {
         let spans = machine.spread() == Spread::Any;
         HostPlan {
             machine: machine.clone(),
+            idle: Arc::new(FreeHosts::idle(machine)),
             now: Time::from_ticks(i64::MIN),
             hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
             points: BTreeSet::new(),

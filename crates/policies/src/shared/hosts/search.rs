@@ -114,7 +114,13 @@ impl HostPlan {
         if self.only_rises() {
             return self.search_without_falls(now, span, demand).or_else(|| self.never(demand));
         }
-        self.earliest_after(now, Time::MAX, span, demand)
+        let found = match self.machine.spread() {
+            Spread::One => self.earliest_on_one(now, Time::MAX, span, &demand.amount()),
+            Spread::Any => self
+                .first_together(now, Time::MAX, span, demand)
+                .and_then(|first| self.earliest_across(first, Time::MAX, span, demand)),
+        };
+        found.or_else(|| self.never(demand))
     }
 
     /// Returns the earliest start not before `from`, which may be later than now, and before
@@ -135,23 +141,15 @@ impl HostPlan {
             let at = pool.earliest(from, until, span, &demand.amount())?;
             return Some((at, Placement::on(HostId(0), demand.amount())));
         }
-        let here = match self.machine.spread() {
-            Spread::One => self.best(from, span, &demand.amount(), (0..).map(HostId).take(self.hosts.len())),
-            Spread::Any => self.fit_throughout(from, span, demand),
-        };
-        here.map(|placement| (from, placement)).or_else(|| self.earliest_after(from, until, span, demand))
-    }
-
-    fn earliest_after(
-        &self,
-        after: Time,
-        until: Time,
-        span: Span,
-        demand: &Demand,
-    ) -> Option<(Time, Placement)> {
+        let all = (0..).map(HostId).take(self.hosts.len());
         let found = match self.machine.spread() {
-            Spread::One => self.earliest_on_one(after, until, span, &demand.amount()),
-            Spread::Any => self.earliest_on_any(after, until, span, demand),
+            Spread::One => match self.best(from, span, &demand.amount(), all) {
+                Some(placement) => Some((from, placement)),
+                None => self.earliest_on_one(from, until, span, &demand.amount()),
+            },
+            Spread::Any => self
+                .together_from(from, until, Time::MAX, span, demand)
+                .and_then(|first| self.earliest_across(first, until, span, demand)),
         };
         found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
     }
@@ -161,7 +159,7 @@ impl HostPlan {
     /// It is a normal reservation, because such a job may end yet. No job holds resources at that
     /// time.
     fn never(&self, demand: &Demand) -> Option<(Time, Placement)> {
-        let placement = FreeHosts::idle(&self.machine).fit(&self.machine, demand)?;
+        let placement = self.idle.fit(&self.machine, demand)?;
         Some((Time::MAX, placement))
     }
 
@@ -174,7 +172,7 @@ impl HostPlan {
                 let pool = Pool { line: &Timeline::new(&capacity), calendar, capacity };
                 pool.earliest(from, Time::MAX, span, &demand.amount()).is_none()
             }
-            None => HostPlan::new(&self.machine).earliest_from(from, Time::MAX, span, demand).is_none(),
+            None => self.idle.fit(&self.machine, demand).is_none(),
         }
     }
 
@@ -230,12 +228,16 @@ impl HostPlan {
     /// O(hosts log hosts), if enough processors are free in total.
     pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Demand) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
-        let free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
-        let counter = PartCounter::new(demand);
-        if self.parts_in(&counter, &free) < demand.parts() {
+        let free = self.free_throughout(at, span);
+        if self.parts_in(&PartCounter::new(demand), &free) < demand.parts() {
             return None;
         }
         FreeHosts::fit_once(&self.machine, &free, demand)
+    }
+
+    /// Returns the resources that stay free on each host. O(hosts).
+    pub(super) fn free_throughout(&self, at: Time, span: Span) -> Vec<Resources> {
+        self.hosts.iter().map(|line| line.least_within(at, span)).collect()
     }
 
     /// Returns the number of parts of a job that fit on hosts with these free resources.

@@ -26,24 +26,24 @@ impl LastSearch {
 }
 
 impl HostPlan {
-    /// Returns the earliest start over several hosts.
+    /// Returns the earliest start over several hosts from `first` on.
     ///
-    /// The total of free processors bounds the start from below. From there on each breakpoint is
-    /// examined: O(hosts) for the first one, and from one to the next O(log n) for each change of a
-    /// host there and behind the job's end.
-    pub(super) fn earliest_on_any(
+    /// Enough processors are free in total from there on. Then each breakpoint is examined at which that
+    /// is so: O(hosts) for `first`, and from one to the next O(log n) for each change of a host there and
+    /// behind the job's end.
+    pub(super) fn earliest_across(
         &self,
-        after: Time,
+        first: Time,
         until: Time,
         span: Span,
         demand: &Demand,
     ) -> Option<(Time, Placement)> {
-        let mut at = self.first_together(after, until, span, demand)?;
         if self.only_rises() {
-            return self.earliest_without_falls(at, until, demand);
+            return self.earliest_without_falls(first, until, demand);
         }
+        let mut at = first;
         let counter = PartCounter::new(demand);
-        let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.least_within(at, span)).collect();
+        let mut free = self.free_throughout(at, span);
         let mut parts = self.parts_in(&counter, &free);
         loop {
             if parts >= demand.parts()

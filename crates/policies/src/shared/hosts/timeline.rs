@@ -135,9 +135,8 @@ impl Timeline {
             }
             Some(_) => {}
         }
-        let mut steps = self.steps(from, span);
-        let first = steps.next().map_or(Resources::NONE, resources);
-        steps.fold(first, |least, free| least.least(&resources(free)))
+        let least = |one: Amounts, other: Amounts| std::array::from_fn(|kind| one[kind].min(other[kind]));
+        self.steps(from, span).copied().reduce(least).map_or(Resources::NONE, |least| resources(&least))
     }
 
     /// Returns whether no amount is ever negative.
