@@ -194,6 +194,11 @@ impl Machine {
         self.classes.as_ref()
     }
 
+    /// Returns of each group whether the host is in it.
+    pub fn groups_of(&self, host: HostId) -> Vec<bool> {
+        self.groups.iter().map(|group| group.get(host.index()).copied().unwrap_or(false)).collect()
+    }
+
     /// Returns whether a job may run on a host, by the group of its form. A group that the machine does not have has no hosts.
     pub fn permits(&self, group: Option<HostGroup>, host: HostId) -> bool {
         group.is_none_or(|group| {

@@ -62,7 +62,7 @@ impl HostPlan {
             let Some(need) = self.need(host, &demand.amount()) else { continue };
             let own = placement.shares().iter().any(|share| share.host == host);
             let limit = if own { at } else { Time::MAX };
-            let line = &self.hosts[host.index()];
+            let line = self.lines.on(host);
             let Some(start) = line.earliest(from, until.min(freed), limit, span, &need) else { continue };
             let found = (start, self.fit_on(host, start));
             if best.is_none_or(|(best, _)| found < best) {
@@ -106,7 +106,7 @@ impl HostPlan {
         for &(host, _) in freed.iter().chain(taken) {
             let Some(need) = self.need(host, &demand.amount()) else { continue };
             let until = best.0 + Span::TICK;
-            if let Some(start) = self.hosts[host.index()].earliest(now, until, Time::MAX, span, &need) {
+            if let Some(start) = self.lines.on(host).earliest(now, until, Time::MAX, span, &need) {
                 best = best.min((start, self.fit_on(host, start)));
             }
         }
@@ -124,7 +124,7 @@ impl HostPlan {
             }
             (Some(hosts), None) => {
                 let most =
-                    |(host, until): &(HostId, Time)| self.hosts[host.index()].most_cpus_within(now, *until);
+                    |(host, until): &(HostId, Time)| self.lines.on(*host).most_cpus_within(now, *until);
                 hosts.iter().map(most).max().unwrap_or(Procs::ZERO)
             }
         }

@@ -48,7 +48,7 @@ impl HostPlan {
         }
         let last = self.pending.replace(Pending::new(at, span, placement));
         for placement in last.iter().map(|last| &last.placement).chain([placement]) {
-            self.pending_changed(placement);
+            self.hosts_changed(placement);
         }
     }
 
@@ -69,17 +69,11 @@ impl HostPlan {
     /// Enters the pending reservation in the timelines, or drops that of the last pass.
     pub(super) fn enter_pending(&mut self) {
         if let Some(Pending { at, span, placement, .. }) = self.pending.take() {
-            self.pending_changed(&placement);
+            self.hosts_changed(&placement);
             // That of the last pass never stays where a host falls.
             if self.held > 0 {
                 self.take(at, span, &placement);
             }
-        }
-    }
-
-    fn pending_changed(&mut self, placement: &Placement) {
-        for share in placement.shares() {
-            self.host_changed(share.host, self.hosts[share.host.index()].falls());
         }
     }
 }

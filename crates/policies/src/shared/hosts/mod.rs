@@ -2,6 +2,8 @@
 
 mod timeline;
 
+mod lines;
+
 mod search;
 
 mod several;
@@ -22,18 +24,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use miserly_core::{
-    Entry, Expected, FreeHosts, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Sharing, Span, Spread,
-    State, Time,
+    Entry, Expected, FreeHosts, HostId, JobId, Ledger, Machine, Placement, Procs, Resources, Sharing, Span,
+    Spread, State, Time,
 };
 
 pub use self::freed::FreedHosts;
 pub use self::what_if::WhatIf;
 
 use self::held::Pending;
-use self::lasting::{Falls, Lasting};
+use self::lasting::Lasting;
+use self::lines::Lines;
 use self::pool::Pool;
 use self::several::LastSearch;
-use self::timeline::Timeline;
 use super::Profile;
 
 /// The free resources of a machine's hosts over time, beside running jobs and reservations.
@@ -43,7 +45,7 @@ use super::Profile;
 ///
 /// Each host has a timeline. An index over all breakpoints leads a search from one instant at which
 /// some host changes to the next. With n breakpoints of a host and m of all hosts, a change takes
-/// O(n + log m), and where jobs may span hosts, O(log hosts) more for each host.
+/// O(n + log m). Where jobs may span hosts, hosts share timelines, and a change takes O(log hosts) for each host.
 ///
 /// A pool is a machine of one host whose capacity changes over time. Its calendar is known for
 /// ever, so it is not part of the timeline.
@@ -54,9 +56,7 @@ pub struct HostPlan {
     idle: Arc<FreeHosts>,
     /// Times before this one are past and no longer represented.
     now: Time,
-    hosts: Vec<Timeline>,
-    /// The future breakpoints, each with its host.
-    points: BTreeSet<(i64, u32)>,
+    lines: Lines,
     /// What stays free for ever, where jobs may span hosts.
     lasting: Option<Lasting>,
     /// The only reservation of this pass, where jobs may span hosts and no other one is in the timelines.
@@ -113,8 +113,7 @@ impl HostPlan {
             machine: machine.clone(),
             idle: Arc::new(FreeHosts::idle(machine)),
             now: Time::from_ticks(i64::MIN),
-            hosts: machine.hosts().iter().map(|host| Timeline::new(&host.capacity)).collect(),
-            points: BTreeSet::new(),
+            lines: Lines::new(machine),
             lasting: spans.then(|| Lasting::new(machine)),
             pending: None,
             held: 0,
@@ -149,13 +148,9 @@ impl HostPlan {
             self.forget(job);
             self.late.insert(job);
         }
-        while let Some(&(at, host)) = self.points.first().filter(|(at, _)| *at <= now.ticks()) {
-            self.points.remove(&(at, host));
-            freed.add_host(HostId(host), Time::MAX);
-            let line = &mut self.hosts[host as usize];
-            let before = line.falls();
-            line.advance(now);
-            self.host_changed(HostId(host), before);
+        for host in self.lines.advance(now) {
+            freed.add_host(host, Time::MAX);
+            self.host_changed(host);
         }
         if let Some(together) = &mut self.together {
             together.advance(now);
@@ -236,7 +231,7 @@ impl HostPlan {
 
     /// Returns the free resources of the host at that time.
     pub fn free_at(&self, host: HostId, time: Time) -> Resources {
-        let free = self.hosts[host.index()].free_at(time);
+        let free = self.lines.on(host).free_at(time);
         self.pool().map_or(free, |pool| free.less(&pool.lacking(time)))
     }
 
@@ -270,26 +265,21 @@ impl HostPlan {
         if self.last_search.as_ref().is_some_and(|last| last.reads(from, to)) {
             self.last_search = None;
         }
-        for share in placement.shares() {
-            let HostPlan { hosts, points, .. } = self;
-            let line = &mut hosts[share.host.index()];
-            let (before, amount) = (line.falls(), part.part_of(&share.amount));
-            line.change(from, to, &amount, give, |time, new| {
-                let point = (time, share.host.0);
-                let _ = if new { points.insert(point) } else { points.remove(&point) };
-            });
-            self.host_changed(share.host, before);
-        }
+        self.lines.change(placement.shares(), part, from, to, give);
+        self.hosts_changed(placement);
         if self.pending.is_some() && !self.only_rises() {
             self.enter_pending();
         }
     }
 
-    /// Keeps what stays free for ever on a host, whose timeline fell at these times before a change.
-    fn host_changed(&mut self, host: HostId, before: Option<Falls>) {
+    fn hosts_changed(&mut self, placement: &Placement) {
+        placement.shares().iter().for_each(|share| self.host_changed(share.host));
+    }
+
+    /// Keeps what stays free for ever on a host.
+    fn host_changed(&mut self, host: HostId) {
         let Some(lasting) = &mut self.lasting else { return };
-        let line = &self.hosts[host.index()];
-        lasting.change_falls(host, before, line.falls());
+        let line = self.lines.on(host);
         let mut free = line.least();
         if let Some((pending, amount)) =
             self.pending.as_ref().and_then(|pending| Some((pending, pending.amount(host)?)))
@@ -311,8 +301,8 @@ impl HostPlan {
 
     /// Returns the machine as a pool, if it is one.
     fn pool(&self) -> Option<Pool<'_>> {
-        let (calendar, line) = (self.machine.calendar()?, self.hosts.first()?);
-        Some(Pool { line, calendar, capacity: self.machine.capacity() })
+        let calendar = self.machine.calendar()?;
+        Some(Pool { line: self.lines.on(HostId(0)), calendar, capacity: self.machine.capacity() })
     }
 
     /// Returns the next change of a pool's capacity.

@@ -5,6 +5,7 @@ use miserly_core::{
     Time,
 };
 
+use super::lines::LineId;
 use super::pool::Pool;
 use super::timeline::Timeline;
 use super::{HostPlan, small};
@@ -48,7 +49,7 @@ impl HostPlan {
     /// Returns the first and the last time at which less becomes free on a host, where jobs may span hosts.
     fn falls(&self) -> Option<(Time, Time)> {
         let pending = self.pending().map(|pending| (pending.at, pending.at));
-        pending.or_else(|| self.lasting.as_ref()?.falls())
+        pending.or_else(|| self.lines.falls())
     }
 
     /// Returns a bound on the processors of a job over several hosts that starts now: those that are free now, and for a
@@ -70,7 +71,7 @@ impl HostPlan {
     ///
     /// Only reservations that are held count, because a policy may move the others.
     pub fn room_on(&self, host: HostId, ledger: &Ledger) -> (Procs, Span, Procs) {
-        let line = &self.hosts[host.index()];
+        let line = self.lines.on(host);
         let now = ledger.free_hosts().on(host).cpus_count();
         match line.falls().filter(|_| self.held > 0) {
             Some(falls) => {
@@ -86,7 +87,7 @@ impl HostPlan {
     /// O(n) in the breakpoints up to the last one at which less becomes free.
     pub fn outlook_on(&self, host: HostId, ledger: &Ledger) -> StepStaircase {
         let now = ledger.free_hosts().on(host).cpus_count();
-        let line = &self.hosts[host.index()];
+        let line = self.lines.on(host);
         if self.held > 0 { line.outlook(self.now, now) } else { StepStaircase::constant(now) }
     }
 
@@ -141,7 +142,7 @@ impl HostPlan {
             let at = pool.earliest(from, until, span, &demand.amount())?;
             return Some((at, Placement::on(HostId(0), demand.amount())));
         }
-        let all = (0..).map(HostId).take(self.hosts.len());
+        let all = (0..).map(HostId).take(self.lines.hosts());
         let found = match self.machine.spread() {
             Spread::One => match self.best(from, span, &demand.amount(), all) {
                 Some(placement) => Some((from, placement)),
@@ -176,13 +177,6 @@ impl HostPlan {
         }
     }
 
-    /// Returns the breakpoints after `after` and before `until`.
-    pub(super) fn points(&self, after: Time, until: Time) -> impl Iterator<Item = (i64, HostId)> + '_ {
-        let from = after.ticks().saturating_add(1);
-        let points = self.points.range((from, 0)..).take_while(move |(at, _)| *at < until.ticks());
-        points.map(|&(at, host)| (at, HostId(host)))
-    }
-
     fn earliest_on_one(
         &self,
         after: Time,
@@ -190,18 +184,19 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        let fits = |at: i64, host: HostId| self.on(host, Time::from_ticks(at), span, demand).is_some();
-        let (at, _) = self.points(after, until).find(|&(at, host)| fits(at, host))?;
-        let here =
-            self.points.range((at, 0)..).take_while(|(other, _)| *other == at).map(|&(_, host)| HostId(host));
+        // No hosts share a timeline here.
+        let host = |id| self.lines.hosts_with(id).0;
+        let fits = |at: i64, id| self.on(host(id), Time::from_ticks(at), span, demand).is_some();
+        let (at, _) = self.lines.points(after, until).find(|&(at, id)| fits(at, id))?;
         let at = Time::from_ticks(at);
+        let here = self.lines.points(at - Span::TICK, at + Span::TICK).map(|(_, id)| host(id));
         self.best(at, span, demand, here).map(|placement| (at, placement))
     }
 
     /// Returns the placement on this host, if the job fits there from `at` on.
     pub(super) fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         let need = self.need(host, demand)?;
-        self.hosts[host.index()].fits(at, span, &need).then(|| Placement::on(host, need))
+        self.lines.on(host).fits(at, span, &need).then(|| Placement::on(host, need))
     }
 
     /// Returns the best fit at `at` among these hosts.
@@ -228,29 +223,35 @@ impl HostPlan {
     /// O(hosts log hosts), if enough processors are free in total.
     pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Demand) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
-        let free = self.free_throughout(at, span);
-        if self.parts_in(&PartCounter::new(demand), &free) < demand.parts() {
+        let free = self.lines.free_throughout(at, span);
+        self.fit_in(&PartCounter::new(demand), &free, demand)
+    }
+
+    /// Returns a placement over several hosts on what is free in each timeline.
+    pub(super) fn fit_in(
+        &self,
+        counter: &PartCounter,
+        free: &[Resources],
+        demand: &Demand,
+    ) -> Option<Placement> {
+        if self.parts_in(counter, free) < demand.parts() {
             return None;
         }
-        FreeHosts::fit_once(&self.machine, &free, demand)
+        FreeHosts::fit_once(&self.machine, &self.lines.by_host(free), demand)
     }
 
-    /// Returns the resources that stay free on each host. O(hosts).
-    pub(super) fn free_throughout(&self, at: Time, span: Span) -> Vec<Resources> {
-        self.hosts.iter().map(|line| line.least_within(at, span)).collect()
-    }
-
-    /// Returns the number of parts of a job that fit on hosts with these free resources.
+    /// Returns the number of parts of a job that fit on hosts with these free resources in their timelines.
     pub(super) fn parts_in(&self, counter: &PartCounter, free: &[Resources]) -> u64 {
-        (0..).map(HostId).zip(free).map(|(host, free)| self.parts_on(counter, host, free)).sum()
+        self.lines.ids().zip(free).map(|(id, free)| self.parts_on(counter, id, free)).sum()
     }
 
-    /// Returns the number of parts of a job that fit on a host with this room.
-    pub(super) fn parts_on(&self, counter: &PartCounter, host: HostId, room: &Resources) -> u64 {
-        if !self.machine.permits(counter.group(), host) {
+    /// Returns the number of parts of a job that fit on the hosts with this timeline, with this room on each.
+    pub(super) fn parts_on(&self, counter: &PartCounter, id: LineId, room: &Resources) -> u64 {
+        let (host, count) = self.lines.hosts_with(id);
+        if count == 0 || !self.machine.permits(counter.group(), host) {
             return 0;
         }
-        counter.parts_in(room, &self.machine.host(host).capacity)
+        count.saturating_mul(counter.parts_in(room, &self.machine.host(host).capacity))
     }
 
     /// Returns the first instant of `from..until` from which enough processors are free for `span`.
@@ -274,7 +275,7 @@ impl HostPlan {
         if let Some(pool) = self.pool() {
             return pool.earliest(at, at + Span::TICK, span, &placement.total()).is_some();
         }
-        let free = |share: &Share| self.hosts[share.host.index()].fits(at, span, &share.amount);
+        let free = |share: &Share| self.lines.on(share.host).fits(at, span, &share.amount);
         placement.shares().iter().all(free)
     }
 }

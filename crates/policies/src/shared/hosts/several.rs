@@ -1,8 +1,9 @@
 //! Searches for the start of a job over several hosts.
 
-use miserly_core::{Demand, FreeHosts, HostId, PartCounter, Placement, Resources, Span, Time};
+use miserly_core::{Demand, PartCounter, Placement, Span, Time};
 
 use super::HostPlan;
+use super::lines::LineId;
 
 /// A search over several hosts while no host ever has less than before. It reads what is free in `first..=at`.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl HostPlan {
     /// Returns the earliest start over several hosts from `first` on.
     ///
     /// Enough processors are free in total from there on. Then each breakpoint is examined at which that
-    /// is so: O(hosts) for `first`, and from one to the next O(log n) for each change of a host there and
+    /// is so: O(timelines) for `first`, and from one to the next O(log n) for each timeline that changes there or
     /// behind the job's end.
     pub(super) fn earliest_across(
         &self,
@@ -43,33 +44,34 @@ impl HostPlan {
         }
         let mut at = first;
         let counter = PartCounter::new(demand);
-        let mut free = self.free_throughout(at, span);
+        let mut free = self.lines.free_throughout(at, span);
         let mut parts = self.parts_in(&counter, &free);
         loop {
             if parts >= demand.parts()
-                && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
+                && let Some(placement) = self.fit_in(&counter, &free, demand)
             {
                 return Some((at, placement));
             }
             let next = self.first_together(at, until, span, demand)?;
-            for host in self.changed_between(at, next, span) {
-                let room = &mut free[host.index()];
-                let before = self.parts_on(&counter, host, room);
-                *room = self.hosts[host.index()].least_within(next, span);
-                parts = parts + self.parts_on(&counter, host, room) - before;
+            for id in self.changed_between(at, next, span) {
+                let room = &mut free[id.index()];
+                let before = self.parts_on(&counter, id, room);
+                *room = self.lines.get(id).least_within(next, span);
+                parts = parts + self.parts_on(&counter, id, room) - before;
             }
             at = next;
         }
     }
 
-    /// Returns the hosts on which more or less may stay free for `span` from `next` on than from `at` on.
-    fn changed_between(&self, at: Time, next: Time, span: Span) -> Vec<HostId> {
-        let points = |after: Time, until: Time| self.points(after, until).map(|(_, host)| host);
+    /// Returns the timelines in which more or less may stay free for `span` from `next` on than from `at` on.
+    fn changed_between(&self, at: Time, next: Time, span: Span) -> Vec<LineId> {
+        let points = |after: Time, until: Time| self.lines.points(after, until).map(|(_, id)| id);
         let left = points(at, next + Span::TICK);
         let entered = points((at + span).max(next) - Span::TICK, next + span);
-        let changed: Vec<HostId> = left.chain(entered).take(self.hosts.len()).collect();
-        let all = changed.len() == self.hosts.len();
-        if all { (0..).map(HostId).take(self.hosts.len()).collect() } else { changed }
+        let ids = self.lines.ids();
+        let most = ids.clone().count();
+        let changed: Vec<LineId> = left.chain(entered).take(most).collect();
+        if changed.len() == most { ids.collect() } else { changed }
     }
 
     /// Returns the first breakpoint after `after` and before `until` at which enough processors are free in total.
@@ -80,33 +82,33 @@ impl HostPlan {
         span: Span,
         demand: &Demand,
     ) -> Option<Time> {
-        let (next, _) = self.points(after, until).next()?;
+        let (next, _) = self.lines.points(after, until).next()?;
         self.together_from(Time::from_ticks(next), until, Time::MAX, span, demand)
     }
 
     /// Returns the earliest start over several hosts from the breakpoint `first` on, if no host ever has less than
     /// before.
     ///
-    /// O(hosts) for the first instant, and O(log hosts) for each change of a host from there on.
+    /// O(timelines) for the first instant, and O(log n) for each change of one from there on.
     fn earliest_without_falls(&self, first: Time, until: Time, demand: &Demand) -> Option<(Time, Placement)> {
         let counter = PartCounter::new(demand);
-        let mut free: Vec<Resources> = self.hosts.iter().map(|line| line.free_at(first)).collect();
+        let mut free = self.lines.free_at(first);
         let mut parts = self.parts_in(&counter, &free);
         let mut at = first;
-        let mut points = self.points(first, until).peekable();
+        let mut points = self.lines.points(first, until).peekable();
         loop {
             if parts >= demand.parts()
-                && let Some(placement) = FreeHosts::fit_once(&self.machine, &free, demand)
+                && let Some(placement) = self.fit_in(&counter, &free, demand)
             {
                 return Some((at, placement));
             }
             let (next, _) = *points.peek()?;
             at = Time::from_ticks(next);
-            while let Some((_, host)) = points.next_if(|(point, _)| *point == next) {
-                let room = &mut free[host.index()];
-                let before = self.parts_on(&counter, host, room);
-                *room = self.hosts[host.index()].free_at(at);
-                parts = parts + self.parts_on(&counter, host, room) - before;
+            while let Some((_, id)) = points.next_if(|(point, _)| *point == next) {
+                let room = &mut free[id.index()];
+                let before = self.parts_on(&counter, id, room);
+                *room = self.lines.get(id).free_at(at);
+                parts = parts + self.parts_on(&counter, id, room) - before;
             }
         }
     }
@@ -131,6 +133,6 @@ impl HostPlan {
 
     /// Returns whether jobs may span hosts, and no host ever has less than before.
     pub(super) fn only_rises(&self) -> bool {
-        self.lasting.as_ref().is_some_and(|lasting| lasting.falls().is_none())
+        self.lasting.is_some() && self.lines.falls().is_none()
     }
 }

@@ -43,6 +43,22 @@ impl Timeline {
         resources(&self.least)
     }
 
+    /// Returns the times of the breakpoints, but for the start of time.
+    pub(super) fn breakpoints(&self) -> impl Iterator<Item = i64> + '_ {
+        self.points[1..].iter().map(|(at, _)| *at)
+    }
+
+    /// Returns a number that equal timelines share, and others rarely.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mix = |sum: u64, value: i64| {
+            (sum ^ value.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        };
+        let point = |sum: u64, (at, free): &(i64, Amounts)| {
+            free.iter().fold(mix(sum, *at), |sum, free| mix(sum, *free))
+        };
+        self.points.iter().fold(0, point)
+    }
+
     /// Forgets the time before `now`.
     pub(super) fn advance(&mut self, now: Time) {
         let past = self.points.partition_point(|(at, _)| *at <= now.ticks()).saturating_sub(1);

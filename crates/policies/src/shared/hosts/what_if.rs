@@ -17,7 +17,7 @@ pub struct WhatIf<'a> {
 
 impl WhatIf<'_> {
     pub(super) fn new(plan: &HostPlan, host: HostId) -> WhatIf<'_> {
-        WhatIf { plan, host, line: plan.hosts[host.index()].clone() }
+        WhatIf { plan, host, line: plan.lines.on(host).clone() }
     }
 
     /// Reserves the placement's share of the host.
