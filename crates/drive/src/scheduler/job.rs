@@ -472,8 +472,9 @@ mod tests {
         Time::from_secs(seconds).unwrap()
     }
 
-    fn promised(first: i64, latest: i64) -> Option<UserPromise> {
-        Some(UserPromise { latest: at(latest), ..UserPromise::new(at(first)) })
+    fn promised(first: i64, latest: i64) -> DrivenJob {
+        let promise = UserPromise { latest: at(latest), ..UserPromise::new(at(first)) };
+        DrivenJob { promise: Some(promise), ..DrivenJob::default() }
     }
 
     #[test]
@@ -485,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_slow_start_is_a_cause() {
-        let mut job = DrivenJob { promise: promised(100, 100), ..DrivenJob::default() };
+        let mut job = promised(100, 100);
         job.assign(Assignment { since: at(90), nodes: vec![], reason: String::new(), quantum: None });
         assert!(job.place(at(100)) && !job.place(at(105)));
         assert_eq!(job.record("7", at(115)).broken, None);
@@ -512,13 +513,13 @@ mod tests {
             job.set_likely(at(now), LikelyStart { median: at(median), by_95: at(9000) });
             assert_eq!(job.likely_start(), Some(at(shown)), "{median} at {now}");
         }
-        job.promise = promised(9000, 5300);
+        job.promise = promised(9000, 5300).promise;
         assert_eq!(job.likely_start(), Some(at(5300)));
     }
 
     #[test]
     fn a_job_that_is_not_planned_loses_its_promise_once() {
-        let mut job = DrivenJob { promise: promised(5, 9), ..DrivenJob::default() };
+        let mut job = promised(5, 9);
         let mut step = Step::default();
         let held = Unplanned { until: None, why: "it is held".into() };
         job.unplan("7", held.clone(), &mut step);

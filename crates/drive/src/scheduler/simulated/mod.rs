@@ -12,7 +12,7 @@ use miserly_core::{Span, Time};
 use miserly_slurm::{Cluster, Detail, Job};
 
 use self::controller::{Controller, FaultKind, Faults};
-use super::{Observation, Scheduler, Stored};
+use super::{Observation, Scheduler, Step, Stored};
 use crate::Settings;
 use crate::instant::instant;
 use crate::notes::{Note, StartRecord};
@@ -109,7 +109,8 @@ impl Driven {
         let step = scheduler
             .step(instant(now), observed)
             .unwrap_or_else(|error| panic!("{}, at {now} s: {error}", self.name));
-        self.stored = scheduler.stored();
+        let before = std::mem::replace(&mut self.stored, scheduler.stored());
+        check_broken_promises(&self.name, &step, &before, &self.stored);
         self.records.extend(step.starts);
         self.notes.extend(step.notes.into_iter().map(|(id, note)| (now, id, note)));
         step.orders
@@ -131,6 +132,21 @@ fn send(controller: &mut Controller, order: &Order, faults: Faults) {
         _ => {
             controller.apply(order);
             controller.apply(order);
+        }
+    }
+}
+
+/// Checks that a promise that is reported as broken is later after the step than before it.
+#[track_caller]
+fn check_broken_promises(name: &str, step: &Step, before: &Stored, after: &Stored) {
+    let latest = |stored: &Stored, id: &String| Some(stored.jobs.get(id)?.job.promise.as_ref()?.latest);
+    for (id, note) in &step.notes {
+        if let (Note::PromiseBroken { latest: Some(_), why }, Some(now)) = (note, latest(after, id)) {
+            let was = latest(before, id);
+            assert!(
+                was.is_some_and(|was| was < now),
+                "{name}: the promise of job {id} by {was:?} is reported as broken, and is by {now}: {why}"
+            );
         }
     }
 }
