@@ -389,7 +389,7 @@ fn a_promise_waits_for_nodes_of_the_form_of_the_job() {
     let job = format!("\"job\":\"{two}\"");
     let noted = |event: &str| driver.log().lines().any(|line| line.contains(event) && line.contains(&job));
     assert!(noted("promised"), "{}", driver.log());
-    assert!(!noted("promise_broken") && !noted("set_aside"), "{}", driver.log());
+    assert!(!noted("promise_broken") && !noted("not_planned"), "{}", driver.log());
 }
 
 /// All GPUs are taken and most processors are free. A job with a GPU is promised the end of one that has some, and others start.
@@ -616,7 +616,7 @@ fn a_promise_is_on_the_nodes_of_the_partition() {
     check(&cluster, &driver, &jobs, &[]);
     let runs = cluster.runs(&jobs);
     assert_eq!([&runs[&jobs[0]], &runs[&jobs[1]]].map(|runs| runs[0][3].as_str()), ["node4"; 2]);
-    for event in ["set_aside", "promise_broken"] {
+    for event in ["not_planned", "promise_broken"] {
         assert!(!driver.log().contains(event), "{}", driver.log());
     }
 }
@@ -827,8 +827,11 @@ fn an_array_with_a_limit_runs_as_many_tasks_as_it_may() {
     cluster.cancel_all();
     let driver = Driver::start(&cluster, "limited", &under("conservative"));
     let array = cluster.submit(&["-a1-6%2", "-n1", "-t1"], "sleep 2");
-    let aside = |job: &Value| job["why"].as_str().is_some_and(|why| why.contains("at most 2 at the same"));
-    driver.until("a task has no place", || driver.job(&format!("{array}_6")).is_some_and(|job| aside(&job)));
+    let waits_for_place =
+        |job: &Value| job["why"].as_str().is_some_and(|why| why.contains("at most 2 at the same"));
+    driver.until("a task has no place", || {
+        driver.job(&format!("{array}_6")).is_some_and(|job| waits_for_place(&job))
+    });
     driver.until("all tasks are done", || cluster.text("squeue", &["-h"]).is_empty());
     let log = driver.log();
     assert!(!log.contains("JobArrayTaskLimit") && !log.contains("promise broken"), "{log}");

@@ -7,7 +7,7 @@ use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
 use crate::Order;
-use crate::desk::{waiting_groups, waiting_tasks};
+use crate::scheduler::{waiting_groups, waiting_tasks};
 
 /// The mark of the part of a comment that is this program's.
 pub(crate) const MARK: &str = "miserly: ";
@@ -25,7 +25,7 @@ pub(crate) const STARTS_ON: &str = "starts on ";
 pub(crate) const AHEAD: &str = "runs on idle nodes ahead of its start";
 
 /// The comment on a job that is suspended for another one.
-pub(crate) const STANDS: &str = "is suspended for a short time, for a job that begins";
+pub(crate) const SUSPENDED: &str = "is suspended for a short time, for a job that begins";
 
 /// The comment on a job that runs after one of these.
 pub(crate) const RUNS: &str = "runs";
@@ -40,7 +40,7 @@ pub(crate) const NOT_PLANNED: &str = "not planned: ";
 pub(crate) const FIRST_TASK: &str = "the first of these tasks ";
 
 /// What the part of this program begins with. Anything else is a text of others.
-const BEGINS: [&str; 7] = [STARTS_BY, STARTS_ON, STANDS, RUNS, WAITS, NOT_PLANNED, FIRST_TASK];
+const BEGINS: [&str; 7] = [STARTS_BY, STARTS_ON, SUSPENDED, RUNS, WAITS, NOT_PLANNED, FIRST_TASK];
 
 /// One of the comments of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -70,7 +70,7 @@ impl CommentField {
     }
 
     /// Returns this comment of a job.
-    pub(crate) fn of(self, form: &Detail) -> Option<&str> {
+    pub(crate) fn text(self, form: &Detail) -> Option<&str> {
         match self {
             CommentField::Comment => form.comment.as_deref(),
             CommentField::AdminComment => form.admin_comment.as_deref(),
@@ -93,7 +93,7 @@ impl DriverComment {
     /// Reads the comments of a job. Returns `None` if no driver wrote a part of them.
     ///
     /// Users cannot write the comment of administrators, so that one counts first.
-    pub fn of(comments: &Comments) -> Option<DriverComment> {
+    pub fn read(comments: &Comments) -> Option<DriverComment> {
         [&comments.admin, &comments.user].into_iter().find_map(|text| DriverComment::parse(text.as_deref()?))
     }
 
@@ -148,13 +148,13 @@ pub(crate) fn with_own_comments(form: &Detail) -> Detail {
 
 /// Returns the last comment on a job of another driver, as far as it matters: it is not known whether it was written. That on a try
 /// has to be replaced when the job has its start, and that on a suspension when it is over.
-pub(crate) fn earlier_comment(told: &str) -> Option<String> {
-    (is_over(told) || told.ends_with(RUNS)).then(|| AHEAD.to_owned())
+pub(crate) fn earlier_comment(comment: &str) -> Option<String> {
+    (is_over(comment) || comment.ends_with(RUNS)).then(|| AHEAD.to_owned())
 }
 
-/// Returns whether a comment on a job that runs is no longer true, if nothing else is said of it.
-pub(crate) fn is_over(told: &str) -> bool {
-    !told.ends_with(RUNS) && !told.contains(STARTS_ON)
+/// Returns whether a comment on a job that runs is no longer true, unless another one was written.
+pub(crate) fn is_over(comment: &str) -> bool {
+    !comment.ends_with(RUNS) && !comment.contains(STARTS_ON)
 }
 
 /// Returns the orders that take the words of a driver out of these comments of jobs.
@@ -175,7 +175,7 @@ pub(crate) fn orders_to_clear<'a>(
             if has_words && cleared.insert((field, job.number)) {
                 let tasks = groups.get(&job.number).and_then(|group| waiting_tasks(group));
                 let text = own_comment(text.as_deref()).unwrap_or_default();
-                orders.push(Order::Tell { job: job.id.clone(), tasks, field, text });
+                orders.push(Order::Comment { job: job.id.clone(), tasks, field, text });
             }
         }
     }
@@ -193,17 +193,17 @@ mod tests {
         assert_eq!(both.starts_by.as_deref(), Some("2026-11-27T10:00:00"));
         assert_eq!((both.likely.as_deref(), both.why), (Some("2026-11-27T09:00"), None));
         assert_eq!(of(WAITS), DriverComment::default());
-        let aside = of("not planned: it is held");
-        assert_eq!(aside.why.as_deref(), Some("not planned: it is held"));
+        let unplanned = of("not planned: it is held");
+        assert_eq!(unplanned.why.as_deref(), Some("not planned: it is held"));
         assert_eq!(DriverComment::parse("mine"), None);
-        assert!(!aside.is_opportunistic() && of(&format!("{AHEAD}; more")).is_opportunistic());
+        assert!(!unplanned.is_opportunistic() && of(&format!("{AHEAD}; more")).is_opportunistic());
     }
 
     /// A user can write anything into the own comment.
     #[test]
     fn the_comment_of_administrators_counts_first() {
         let [user, admin] = ["starts by 1", "starts by 2"].map(|words| Some(with_words(None, words)));
-        let by = |comments: &Comments| DriverComment::of(comments).and_then(|comment| comment.starts_by);
+        let by = |comments: &Comments| DriverComment::read(comments).and_then(|comment| comment.starts_by);
         assert_eq!(by(&Comments { user: user.clone(), admin }).as_deref(), Some("2"));
         assert_eq!(by(&Comments { user, admin: Some("of the site".into()) }).as_deref(), Some("1"));
         assert_eq!(by(&Comments::default()), None);

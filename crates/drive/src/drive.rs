@@ -9,8 +9,9 @@ use miserly_core::Time;
 use miserly_slurm::{Change, Cluster, Detail, Poller, Reservation, Slurm};
 
 use crate::comment::orders_to_clear;
-use crate::desk::{Desk, Seen, Stored};
 use crate::forecasts::Forecasts;
+use crate::instant::instant;
+use crate::scheduler::{Observation, Scheduler, Stored};
 use crate::store::Store;
 use crate::{CommentField, DriveError, Learn, Order, Settings, Step, orders};
 
@@ -56,12 +57,23 @@ fn check_reservations(
     Ok(())
 }
 
+/// Opens the state in a folder, if the nodes are free for the driver.
+fn open_store(cluster: &Cluster, settings: &Settings, folder: &Path) -> Result<(Store, Stored), DriveError> {
+    if !Store::is_in(folder)? {
+        // A driver that is refused leaves no state.
+        check_reservations(cluster, settings, &Stored::default(), folder)?;
+    }
+    let (store, stored) = Store::open(folder)?;
+    check_reservations(cluster, settings, &stored, folder)?;
+    Ok((store, stored))
+}
+
 /// The driver of a cluster.
 pub struct Drive {
     slurm: Slurm,
     settings: Settings,
     poller: Poller,
-    desk: Desk,
+    scheduler: Scheduler,
     store: Option<Store>,
     forecasts: Option<Forecasts>,
     /// Whether a step has succeeded.
@@ -78,7 +90,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Returns the driver of a cluster, with the state of a folder. Without a folder it is a dry run: nothing is stored or asked of Slurm.
+    /// Returns the driver of a cluster, with the state of a folder. Without a folder it is a dry run: nothing is stored, and no order is sent.
     ///
     /// # Errors
     /// If the policy needs something that cannot be done, a partition does not exist, the folder cannot be used, or the reservation
@@ -95,13 +107,7 @@ impl Drive {
         }
         let (store, stored) = match folder {
             Some(folder) => {
-                if !Store::is_in(folder)? {
-                    // A driver that is refused leaves no state.
-                    check_reservations(cluster, &settings, &Stored::default(), folder)?;
-                }
-                let (store, stored) = Store::open(folder)?;
-                check_reservations(cluster, &settings, &stored, folder)?;
-                (Some(store), stored)
+                open_store(cluster, &settings, folder).map(|(store, stored)| (Some(store), stored))?
             }
             None => (None, Stored::default()),
         };
@@ -110,12 +116,12 @@ impl Drive {
             field.or(stored.comments).unwrap_or(CommentField::Comment)
         });
         let clears_comments = comments == Some(CommentField::AdminComment);
-        let desk = Desk::new(settings.clone(), stored, comments);
+        let scheduler = Scheduler::new(settings.clone(), stored, comments);
         Ok(Drive {
             poller: Poller::new(slurm.clone()).jobs_most(),
             slurm,
             settings,
-            desk,
+            scheduler,
             store,
             forecasts: None,
             has_run: false,
@@ -155,62 +161,81 @@ impl Drive {
         if self.store.as_ref().is_some_and(Store::is_handed_back) {
             return Err(DriveError::HandedBack);
         }
-        let mut step = self.look()?;
+        let mut step = self.read_and_decide()?;
         if step.wants_nodes {
             // Its findings are kept, should the second reading fail.
             self.found.add(step);
             self.poller.read_all();
-            step = self.look()?;
+            step = self.read_and_decide()?;
         }
         step = std::mem::take(&mut self.found).and(step);
-        let of_reservation = |order: &Order| matches!(order, Order::Reserve { .. } | Order::Renew { .. });
-        if !self.has_run && self.store.is_some() && !step.orders.iter().any(of_reservation) {
-            // It shows whether this user may drive, before any job waits for that.
-            let reservation = self.settings.reservation.clone();
-            let renew = Order::Renew { reservation, minutes: orders::minutes(self.settings.fallback) };
-            step.orders.insert(0, renew);
+        if self.store.is_some() {
+            self.check_first_order(&mut step);
         }
         let clears = self.clears_comments;
         if clears {
             step.orders.append(&mut self.orders_to_clear());
         }
-        if let Some(store) = &mut self.store {
-            let reserves = step.orders.iter().any(|order| matches!(order, Order::Reserve { .. }));
-            if step.changed || reserves || !self.has_run {
-                store.commit(self.desk.stored(), &step.starts)?;
-            }
-            // A controller that is away is asked again at the next step.
-            let held = step.orders.iter().any(|order| {
-                !matches!(order, Order::Place { .. } | Order::TakeBack { .. } | Order::Tell { .. })
-            });
-            let asked = self.ask(&step.orders);
-            // What Slurm refuses it would refuse again: it may have written the comment, and say that the job cannot run.
-            self.clears_comments |= asked.is_err() && clears;
-            for order in step.orders.iter().filter(|_| asked.is_err()) {
-                if let Order::Tell { job, .. } = order {
-                    self.desk.untell(job);
-                }
-            }
-            if held {
-                self.poller.read_all();
-            }
-            match asked {
-                Ok(()) | Err(DriveError::Slurm(_)) => {}
-                Err(error) => {
-                    // Its notes are delivered with the next step that succeeds.
-                    self.found.add(step);
-                    return Err(error);
-                }
+        if self.store.is_some() {
+            self.commit(&step)?;
+            if let Err(error) = self.carry_out(&step, clears) {
+                // Its notes are delivered with the next step that succeeds.
+                self.found.add(step);
+                return Err(error);
             }
         }
         self.has_run = true;
         Ok(step)
     }
 
+    /// Has the first step begin with an order for the reservation: it shows whether this user may drive, before any job waits for that.
+    fn check_first_order(&self, step: &mut Step) {
+        let is_of_reservation = |order: &Order| matches!(order, Order::Reserve { .. } | Order::Renew { .. });
+        if !self.has_run && !step.orders.iter().any(is_of_reservation) {
+            let reservation = self.settings.reservation.clone();
+            let renew = Order::Renew { reservation, minutes: orders::minutes(self.settings.fallback) };
+            step.orders.insert(0, renew);
+        }
+    }
+
+    /// Stores the state, if the step has changed it.
+    fn commit(&mut self, step: &Step) -> Result<(), DriveError> {
+        let reserves = step.orders.iter().any(|order| matches!(order, Order::Reserve { .. }));
+        match &mut self.store {
+            Some(store) if step.changed || reserves || !self.has_run => {
+                store.commit(self.scheduler.stored(), &step.starts)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes the orders of a step on to Slurm. A controller that is away gets them again at the next step. `clears`: promises are
+    /// taken out of the comments of users.
+    fn carry_out(&mut self, step: &Step, clears: bool) -> Result<(), DriveError> {
+        let changes_nodes = |order: &Order| {
+            !matches!(order, Order::Place { .. } | Order::TakeBack { .. } | Order::Comment { .. })
+        };
+        let sent = self.send(&step.orders);
+        // What Slurm refuses it would refuse again: it may have written the comment, and say that the job cannot run.
+        self.clears_comments |= sent.is_err() && clears;
+        for order in step.orders.iter().filter(|_| sent.is_err()) {
+            if let Order::Comment { job, .. } = order {
+                self.scheduler.forget_comment(job);
+            }
+        }
+        if step.orders.iter().any(changes_nodes) {
+            self.poller.read_all();
+        }
+        match sent {
+            Err(DriveError::Slurm(_)) => Ok(()),
+            other => other,
+        }
+    }
+
     /// Reads the cluster, and decides.
-    fn look(&mut self) -> Result<Step, DriveError> {
+    fn read_and_decide(&mut self) -> Result<Step, DriveError> {
         if let Some(likely) = self.forecasts.as_mut().and_then(Forecasts::take) {
-            self.desk.set_likely(&likely);
+            self.scheduler.set_likely(&likely);
         }
         let changes = self.poller.poll()?;
         let Some(cluster) = self.poller.cluster() else { return Ok(Step::default()) };
@@ -220,19 +245,27 @@ impl Drive {
         if self.readings.is_multiple_of(READINGS) {
             self.changed.extend(cluster.jobs.keys().cloned());
         }
-        let unknown: Vec<String> =
-            self.desk.unknown(cluster, &self.changed, &self.unread).into_iter().map(str::to_owned).collect();
+        let unknown: Vec<String> = self
+            .scheduler
+            .unknown(cluster, &self.changed, &self.unread)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         let details = Detail::read_with_comments(&self.slurm, cluster, &unknown)?;
         self.changed.clear();
-        let vanished = self.desk.vanished(cluster);
-        let starts =
-            if vanished.is_empty() { BTreeMap::new() } else { Cluster::starts(&self.slurm, &vanished) };
+        let vanished = self.scheduler.vanished(cluster);
+        let starts = if vanished.is_empty() {
+            BTreeMap::new()
+        } else {
+            let starts = Cluster::starts(&self.slurm, &vanished).into_iter();
+            starts.map(|(id, start)| (id, instant(start))).collect()
+        };
         let is_complete = self.poller.is_complete();
-        let seen = Seen { cluster, details: &details, starts: &starts, is_complete };
-        let step = self.desk.step(Time::from_ticks(Timestamp::now().as_microsecond()), seen)?;
+        let observed = Observation { cluster, details: &details, starts: &starts, is_complete };
+        let step = self.scheduler.step(Time::from_ticks(Timestamp::now().as_microsecond()), observed)?;
         self.unread.clone_from(&step.unread);
         if let Some(forecasts) = &mut self.forecasts {
-            forecasts.ask(|| self.desk.copy());
+            forecasts.request(|| self.scheduler.copy());
         }
         Ok(step)
     }
@@ -243,7 +276,7 @@ impl Drive {
         // The next step tries again.
         let Ok(comments) = Cluster::comments(&self.slurm) else { return vec![] };
         self.clears_comments = false;
-        let known = cluster.jobs.values().filter(|job| self.desk.knows(&job.id));
+        let known = cluster.jobs.values().filter(|job| self.scheduler.has_job(&job.id));
         orders_to_clear(&[CommentField::Comment], known, cluster, &comments)
     }
 
@@ -253,21 +286,21 @@ impl Drive {
     }
 
     /// Writes into the comments of users, if the user of the driver is no administrator any more.
-    fn look_at_rights(&mut self) {
+    fn check_rights(&mut self) {
         let Some(cluster) = self.poller.cluster() else { return };
         let field = CommentField::for_user(&self.slurm, &cluster.configuration, self.settings.owner);
         if field == Some(CommentField::Comment) {
-            self.desk.write_user_comments();
+            self.scheduler.write_user_comments();
         }
     }
 
     /// Asks Slurm for these things. The next step sees what it refuses.
-    fn ask(&mut self, orders: &[Order]) -> Result<(), DriveError> {
+    fn send(&mut self, orders: &[Order]) -> Result<(), DriveError> {
         let mut is_refused = false;
         for order in orders {
             for command in order.commands() {
                 let refusal = self.slurm.control(&command)?;
-                let is_of_admin = matches!(order, Order::Tell { field: CommentField::AdminComment, .. });
+                let is_of_admin = matches!(order, Order::Comment { field: CommentField::AdminComment, .. });
                 is_refused |= is_of_admin && refusal.is_some();
                 let is_held = matches!(order, Order::Reserve { .. } | Order::Renew { .. });
                 if let Some(message) = refusal.filter(|_| is_held) {
@@ -282,7 +315,7 @@ impl Drive {
             }
         }
         if is_refused {
-            self.look_at_rights();
+            self.check_rights();
         }
         Ok(())
     }
@@ -290,7 +323,7 @@ impl Drive {
     /// Returns the time until the next step.
     pub fn pause(&self) -> Duration {
         let now = Time::from_ticks(Timestamp::now().as_microsecond());
-        let wake = self.desk.wake().map(|wake| (wake - now).ticks().max(0).unsigned_abs());
+        let wake = self.scheduler.wake().map(|wake| (wake - now).ticks().max(0).unsigned_abs());
         let pause = self.poller.pause();
         // An instant that comes again and again is no reason to ask the controller more often.
         wake.map_or(pause, |wake| pause.min(Duration::from_micros(wake).max(LEAST_PAUSE)))

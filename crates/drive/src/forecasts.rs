@@ -4,8 +4,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_core::{JobNumber, Span, Time};
+use miserly_core::{JobNumber, Span};
 use miserly_forecast::{Forecaster, LiveQueue};
+
+use crate::scheduler::LikelyStart;
 
 /// The least time between two forecasts.
 const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
@@ -25,8 +27,7 @@ pub type Learn = Box<dyn FnMut() -> Option<Forecaster> + Send>;
 /// The likely start of a job.
 pub(crate) struct Likely {
     pub(crate) job: JobNumber,
-    /// The median, and the start by which 95 % start.
-    pub(crate) starts: [Time; 2],
+    pub(crate) start: LikelyStart,
 }
 
 /// The thread, and the time of its next work.
@@ -43,11 +44,11 @@ impl Forecasts {
     /// # Errors
     /// If the system has no thread.
     pub(crate) fn start(mut learn: Learn, draws: u64) -> std::io::Result<Forecasts> {
-        let (questions, asked) = channel::<LiveQueue>();
+        let (questions, requests) = channel::<LiveQueue>();
         let (answer, answers) = channel();
         thread::Builder::new().name("forecasts".to_owned()).spawn(move || {
             let (mut known, mut learned) = (learn().unwrap_or_default(), Timestamp::now());
-            for queue in asked {
+            for queue in requests {
                 let begin = Timestamp::now();
                 let given = likely(&known, &queue, draws);
                 if answer.send((given, Timestamp::now().duration_since(begin))).is_err() {
@@ -70,8 +71,8 @@ impl Forecasts {
         Some(likely)
     }
 
-    /// Asks for forecasts on a copy of the ledger, if it is time for them.
-    pub(crate) fn ask(&mut self, copy: impl FnOnce() -> Option<LiveQueue>) {
+    /// Requests forecasts on a copy of the ledger, if it is time for them.
+    pub(crate) fn request(&mut self, copy: impl FnOnce() -> Option<LiveQueue>) {
         if !self.is_busy
             && Timestamp::now() >= self.next
             && let Some(queue) = copy()
@@ -94,5 +95,6 @@ fn likely(known: &Forecaster, queue: &LiveQueue, draws: u64) -> Vec<Likely> {
         queue.copy.now + Span::from_secs(i64::try_from(wait).unwrap_or(i64::MAX)).unwrap_or(Span::MAX)
     };
     let given = known.forecasts(queue, draws, &goes_on).into_iter();
-    given.map(|one| Likely { job: one.job, starts: [one.bounds[0], one.bounds[2]].map(at) }).collect()
+    let start = |bounds: [u64; 3]| LikelyStart { median: at(bounds[0]), by_95: at(bounds[2]) };
+    given.map(|one| Likely { job: one.job, start: start(one.bounds) }).collect()
 }

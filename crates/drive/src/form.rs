@@ -6,7 +6,7 @@
 use miserly_core::{Form, HostId, Kind, Resources};
 use miserly_slurm::{Detail, Job};
 
-use crate::seats::Seat;
+use crate::placement::NodeNeeds;
 use crate::site::Site;
 
 /// The resources of a job and their form.
@@ -23,12 +23,12 @@ impl Site {
     /// A form that even the idle nodes together do not have is not planned. Then the job is planned on any number of nodes. `group`
     /// has the only hosts on which it may be planned, if it may not be planned on all.
     pub(crate) fn planned(&self, job: &Job, detail: &Detail, group: Option<&[HostId]>) -> Planned {
-        let seats = Seats::new(self, job, detail);
-        let even = seats.counts().find_map(|nodes| seats.evenly(self, group, nodes));
-        let planned = even.unwrap_or_else(|| seats.anywhere());
+        let needs = JobNeeds::new(self, job, detail);
+        let even = needs.counts().find_map(|nodes| needs.evenly(self, group, nodes));
+        let planned = even.unwrap_or_else(|| needs.anywhere());
         match self.sizes() {
             // A form applies to several hosts only.
-            [(node, 1)] if seats.alone => Planned { amount: node.most(&planned.amount), form: Form::ANY },
+            [(node, 1)] if needs.alone => Planned { amount: node.most(&planned.amount), form: Form::ANY },
             _ => planned,
         }
     }
@@ -40,9 +40,9 @@ impl Site {
 }
 
 /// The needs of a job for its nodes.
-struct Seats {
+struct JobNeeds {
     /// Those on each of them.
-    seat: Seat,
+    node: NodeNeeds,
     /// All processors, a multiple of the unit.
     cpus: u64,
     /// Whether each node has the least processors and no more.
@@ -56,24 +56,24 @@ struct Seats {
     alone: bool,
 }
 
-impl Seats {
-    fn new(site: &Site, job: &Job, detail: &Detail) -> Seats {
-        let seat = Seat::new(site, job, detail);
-        let cpus = job.cpus.max(1).next_multiple_of(seat.unit);
+impl JobNeeds {
+    fn new(site: &Site, job: &Job, detail: &Detail) -> JobNeeds {
+        let node = NodeNeeds::new(site, job, detail);
+        let cpus = job.cpus.max(1).next_multiple_of(node.unit);
         let least_nodes = detail.least_nodes.max(1);
         let is_exact = detail.tasks_per_node > 0;
-        let by_tasks = cpus.div_ceil(seat.cpus).max(least_nodes);
+        let by_tasks = cpus.div_ceil(node.cpus).max(least_nodes);
         // GPUs are by node, so the nodes are parts of their own whatever their number.
-        let any_number = (seat.gpus > 0).then_some(site.len() as u64);
+        let any_number = (node.gpus > 0).then_some(site.len() as u64);
         let most = site.most_nodes(detail).or(is_exact.then_some(by_tasks)).or(any_number);
-        Seats {
+        JobNeeds {
             cpus,
             is_exact,
             most_nodes: site.len() as u64,
             nodes: most.map(|most| (if is_exact { by_tasks } else { least_nodes }, most)),
             least_nodes,
             alone: site.is_alone(job, detail),
-            seat,
+            node,
         }
     }
 
@@ -85,9 +85,9 @@ impl Seats {
 
     /// Returns the job as this number of equal parts on nodes of their own, if the site or the group has such nodes.
     fn evenly(&self, site: &Site, group: Option<&[HostId]>, nodes: u64) -> Option<Planned> {
-        let even = if self.is_exact { 0 } else { self.cpus.div_ceil(nodes).next_multiple_of(self.seat.unit) };
-        let cpus = even.max(self.seat.cpus);
-        let part = self.seat.amount(cpus);
+        let even = if self.is_exact { 0 } else { self.cpus.div_ceil(nodes).next_multiple_of(self.node.unit) };
+        let cpus = even.max(self.node.cpus);
+        let part = self.node.amount(cpus);
         let fitting: u64 = match group {
             Some(group) => group.iter().filter(|host| part.fits_in(&site.equipment(**host))).count() as u64,
             None => site.sizes().iter().filter(|(size, _)| part.fits_in(size)).map(|(_, count)| count).sum(),
@@ -103,7 +103,7 @@ impl Seats {
 
     /// Returns the job as whole tasks and cores on any nodes.
     fn anywhere(&self) -> Planned {
-        let Seat { unit, memory, memory_per_cpu, gpus, .. } = self.seat;
+        let NodeNeeds { unit, memory, memory_per_cpu, gpus, .. } = self.node;
         let by_node = memory.saturating_mul(self.least_nodes);
         let memory = by_node.saturating_add(memory_per_cpu.saturating_mul(self.cpus));
         let gpus = gpus.saturating_mul(self.least_nodes);

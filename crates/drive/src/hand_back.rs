@@ -6,7 +6,7 @@ use std::path::Path;
 use miserly_slurm::{Cluster, Job, JobState, Slurm};
 
 use crate::comment::{CommentField, orders_to_clear};
-use crate::desk::{Stored, StoredJob, Used};
+use crate::scheduler::{Stored, StoredJob, UsedCpus};
 use crate::{Drive, DriveError, Order, Settings, orders, store};
 
 /// The outcome of [`Drive::hand_back`].
@@ -48,7 +48,7 @@ impl Drive {
     /// As [`hand_back`](Drive::hand_back).
     pub fn hand_back_if_gone(slurm: &Slurm, folder: &Path) -> Result<Option<HandedBack>, DriveError> {
         let Some(_lock) = store::lock_unused(folder)? else { return Ok(None) };
-        let end = |folder: &Path| Ok((store::look(folder)?.0, true));
+        let end = |folder: &Path| Ok((store::read(folder)?.0, true));
         Drive::hand_back_after(slurm, None, Some(folder), end).map(Some)
     }
 
@@ -67,7 +67,7 @@ impl Drive {
         folder: Option<&Path>,
         end: impl FnOnce(&Path) -> Result<(Stored, bool), DriveError>,
     ) -> Result<HandedBack, DriveError> {
-        let stored = folder.map(store::look).transpose()?.and_then(|(stored, _)| stored.reservation);
+        let stored = folder.map(store::read).transpose()?.and_then(|(stored, _)| stored.reservation);
         let reservation = reservation.or(stored.as_deref()).unwrap_or(Settings::RESERVATION);
         let cluster = Cluster::read(slurm)?;
         // One that has ended may be asked for no second end.
@@ -81,57 +81,79 @@ impl Drive {
         let is_active = active.is_some();
         // A driver that runs has changed it until its end.
         let cluster = if folder.is_some() { Cluster::read(slurm)? } else { cluster };
-        let inside =
-            |job: &&Job| job.state == JobState::Pending && job.reservation.as_deref() == Some(reservation);
-        let back = |job: &Job| {
-            let form = stored.jobs.get(&job.id).map(|job| &job.facts.form);
-            let all = cluster.nodes.len() as u64;
-            let count = form.map(|form| (form.least_nodes.max(1), form.most_nodes.unwrap_or(all)));
-            Order::TakeBack {
-                job: job.id.clone(),
-                nodes: form.map(|form| form.nodes.clone()).unwrap_or_default(),
-                count: count.unwrap_or((job.nodes.max(1), all)),
-                releases: job.priority == orders::PLACED,
-            }
-        };
-        let placed = cluster.jobs.values().filter(|_| is_active).filter(inside);
-        let mut orders: Vec<Order> = placed.map(back).collect();
-        for command in orders.iter().flat_map(Order::commands) {
-            slurm.control(&command)?;
-        }
+        let mut orders =
+            if is_active { take_back_placed(slurm, &cluster, reservation, &stored)? } else { vec![] };
         // Slurm may have started one of these meanwhile.
         let (resumed, stay_suspended) = resume_suspended(slurm, &stored.jobs)?;
         orders.extend(resumed);
         let suspended = stay_suspended.iter().filter_map(|job| cluster.jobs.get(job));
         let kept: BTreeSet<&String> = suspended.filter(|_| is_active).flat_map(|job| &job.on).collect();
         let kept: Vec<String> = kept.into_iter().cloned().collect();
-        let reservation = reservation.to_owned();
         if is_active {
-            let end = if kept.is_empty() {
-                Order::HandBack { reservation: reservation.clone() }
-            } else {
-                // Otherwise Slurm would start other jobs there, before they can be resumed.
-                Order::Span { reservation: reservation.clone(), nodes: kept.clone() }
-            };
-            for command in end.commands() {
-                if let Some(message) = slurm.control(&command)? {
-                    return Err(DriveError::Rights { reservation, message });
-                }
-            }
-            orders.push(end);
+            orders.push(end_reservation(slurm, reservation, &kept)?);
         }
-        let known = stored.jobs.keys().filter_map(|id| cluster.jobs.get(id));
-        let both = [CommentField::Comment, CommentField::AdminComment];
-        let comments = if stored.jobs.is_empty() { BTreeMap::new() } else { Cluster::comments(slurm)? };
-        for order in orders_to_clear(&both, known, &cluster, &comments) {
-            for command in order.commands() {
-                // A job may have ended meanwhile.
-                slurm.control(&command)?;
-            }
-            orders.push(order);
-        }
-        Ok(HandedBack { reservation, orders, stay_suspended, kept, has_ended })
+        orders.extend(clear_comments(slurm, &cluster, &stored)?);
+        Ok(HandedBack { reservation: reservation.to_owned(), orders, stay_suspended, kept, has_ended })
     }
+}
+
+/// Takes the placed jobs back that have not started. Returns the orders.
+fn take_back_placed(
+    slurm: &Slurm,
+    cluster: &Cluster,
+    reservation: &str,
+    stored: &Stored,
+) -> Result<Vec<Order>, DriveError> {
+    let is_inside =
+        |job: &&Job| job.state == JobState::Pending && job.reservation.as_deref() == Some(reservation);
+    let back = |job: &Job| {
+        let form = stored.jobs.get(&job.id).map(|stored| &stored.job.form);
+        let all = cluster.nodes.len() as u64;
+        let count = form.map(|form| (form.least_nodes.max(1), form.most_nodes.unwrap_or(all)));
+        Order::TakeBack {
+            job: job.id.clone(),
+            nodes: form.map(|form| form.nodes.clone()).unwrap_or_default(),
+            count: count.unwrap_or((job.nodes.max(1), all)),
+            releases: job.priority == orders::PLACED,
+        }
+    };
+    let orders: Vec<Order> = cluster.jobs.values().filter(is_inside).map(back).collect();
+    for command in orders.iter().flat_map(Order::commands) {
+        slurm.control(&command)?;
+    }
+    Ok(orders)
+}
+
+/// Ends the reservation of a driver, or keeps these nodes in it. Returns the order.
+fn end_reservation(slurm: &Slurm, reservation: &str, kept: &[String]) -> Result<Order, DriveError> {
+    let reservation = reservation.to_owned();
+    let order = if kept.is_empty() {
+        Order::HandBack { reservation: reservation.clone() }
+    } else {
+        // Otherwise Slurm would start other jobs there, before they can be resumed.
+        Order::Span { reservation: reservation.clone(), nodes: kept.to_vec() }
+    };
+    for command in order.commands() {
+        if let Some(message) = slurm.control(&command)? {
+            return Err(DriveError::Rights { reservation, message });
+        }
+    }
+    Ok(order)
+}
+
+/// Takes the promises out of the comments of jobs. Returns the orders.
+fn clear_comments(slurm: &Slurm, cluster: &Cluster, stored: &Stored) -> Result<Vec<Order>, DriveError> {
+    if stored.jobs.is_empty() {
+        return Ok(vec![]);
+    }
+    let known = stored.jobs.keys().filter_map(|id| cluster.jobs.get(id));
+    let both = [CommentField::Comment, CommentField::AdminComment];
+    let orders = orders_to_clear(&both, known, cluster, &Cluster::comments(slurm)?);
+    for command in orders.iter().flat_map(Order::commands) {
+        // A job may have ended meanwhile.
+        slurm.control(&command)?;
+    }
+    Ok(orders)
 }
 
 /// Resumes the jobs that a driver has suspended, where their processors are free. Returns the orders, and the jobs that stay suspended.
@@ -140,16 +162,16 @@ fn resume_suspended(
     stored: &BTreeMap<String, StoredJob>,
 ) -> Result<(Vec<Order>, Vec<String>), DriveError> {
     let (mut resumed, mut others) = (vec![], vec![]);
-    let suspended: Vec<_> = stored.iter().filter(|(_, job)| job.facts.suspension.is_some()).collect();
+    let suspended: Vec<_> = stored.iter().filter(|(_, job)| job.job.is_suspended()).collect();
     if suspended.is_empty() {
         return Ok((resumed, others));
     }
     let cluster = Cluster::read(slurm)?;
-    let mut used = Used::new(&cluster, |id| stored.get(id).map(|job| &job.facts.form));
+    let mut used = UsedCpus::new(&cluster, |id| stored.get(id).map(|stored| &stored.job.form));
     for (id, stored) in suspended {
         let Some(job) = cluster.jobs.get(id).filter(|job| job.state == JobState::Suspended) else { continue };
         let order = Order::Resume { job: id.clone() };
-        let is_free = used.takes(&cluster, job, &stored.facts.form);
+        let is_free = used.take_if_free(&cluster, job, &stored.job.form);
         if is_free && slurm.control(&order.commands()[0])?.is_none() {
             resumed.push(order);
         } else {

@@ -14,8 +14,6 @@
 
 mod comment;
 
-mod desk;
-
 mod drive;
 
 mod error;
@@ -34,9 +32,11 @@ mod obstacle;
 
 mod orders;
 
+mod placement;
+
 mod queue;
 
-mod seats;
+mod scheduler;
 
 mod settings;
 
@@ -45,7 +45,6 @@ mod site;
 mod store;
 
 pub use crate::comment::{CommentField, DriverComment};
-pub use crate::desk::Step;
 pub use crate::drive::Drive;
 pub use crate::error::DriveError;
 pub use crate::forecasts::Learn;
@@ -53,4 +52,5 @@ pub use crate::hand_back::HandedBack;
 pub use crate::notes::{Note, StartRecord};
 pub use crate::orders::Order;
 pub use crate::queue::{QueuedJob, queue};
+pub use crate::scheduler::Step;
 pub use crate::settings::Settings;

@@ -96,7 +96,7 @@ pub enum Order {
         job: String,
     },
     /// Writes a comment of a job.
-    Tell {
+    Comment {
         /// The job.
         job: String,
         /// The waiting tasks of its array, in Slurm's notation, if they share the comment.
@@ -117,70 +117,93 @@ pub enum Order {
 impl Order {
     /// Returns the commands of `scontrol`, each as its words.
     pub fn commands(&self) -> Vec<Vec<String>> {
-        let words = |words: &[String]| words.iter().map(|word| plain(word)).collect::<Vec<String>>();
-        let of_reservation = |name: &String, what: String| {
-            vec![words(&["update".into(), format!("ReservationName={name}"), what])]
-        };
-        match self {
-            Order::Reserve { reservation, nodes, owner, minutes } => vec![words(&[
-                "create".into(),
-                "reservation".into(),
-                format!("ReservationName={reservation}"),
-                format!("Nodes={}", nodes.join(",")),
-                "StartTime=now".into(),
-                format!("EndTime=now+{minutes}minutes"),
-                format!("Users={owner}"),
-                format!("Flags={}", DRIVER_FLAGS.join(",").to_uppercase()),
-            ])],
-            Order::Renew { reservation, minutes } => {
-                of_reservation(reservation, format!("EndTime=now+{minutes}minutes"))
-            }
-            Order::Span { reservation, nodes } => {
-                of_reservation(reservation, format!("Nodes={}", nodes.join(",")))
-            }
-            Order::Admit { reservation, users } => {
-                of_reservation(reservation, format!("Users+={}", list(users)))
-            }
-            Order::Dismiss { reservation, users } => {
-                of_reservation(reservation, format!("Users-={}", list(users)))
-            }
-            Order::Place { job, reservation, nodes } => vec![words(&[
-                "update".into(),
-                format!("JobId={job}"),
-                format!("ReservationName={reservation}"),
-                format!("ReqNodeList={}", nodes.join(",")),
-                format!("NumNodes={count}-{count}", count = nodes.len()),
-                format!("Priority={PLACED}"),
-            ])],
-            Order::TakeBack { job, nodes, count: (least, most), releases } => {
-                let update = words(&[
-                    "update".into(),
-                    format!("JobId={job}"),
-                    "ReservationName=".into(),
-                    format!("ReqNodeList={}", nodes.join(",")),
-                    format!("NumNodes={least}-{most}"),
-                ]);
-                let release = words(&["release".into(), job.clone()]);
-                [update].into_iter().chain(releases.then_some(release)).collect()
-            }
+        let commands = match self {
             Order::Requeue { job } => vec![
                 // Its user may have forbidden it since the job began.
-                words(&["update".into(), format!("JobId={job}"), "Requeue=1".into()]),
+                update_job(job, ["Requeue=1".into()]),
                 // Without the second word it would begin a job anew that has just ended.
-                words(&["requeue".into(), "Incomplete".into(), job.clone()]),
+                vec!["requeue".into(), "Incomplete".into(), job.clone()],
             ],
-            Order::Suspend { job } => vec![words(&["suspend".into(), job.clone()])],
-            Order::Resume { job } => vec![words(&["resume".into(), job.clone()])],
-            Order::Ready { job } => {
-                vec![words(&["update".into(), format!("JobId={job}"), "StartTime=now".into()])]
+            Order::TakeBack { job, nodes, count: (least, most), releases } => {
+                let update = update_job(
+                    job,
+                    [
+                        "ReservationName=".into(),
+                        format!("ReqNodeList={}", nodes.join(",")),
+                        format!("NumNodes={least}-{most}"),
+                    ],
+                );
+                let release = releases.then(|| vec!["release".into(), job.clone()]);
+                [update].into_iter().chain(release).collect()
             }
-            Order::Tell { job, tasks, field, text } => {
-                let target = tasks.as_ref().unwrap_or(job);
-                vec![words(&["update".into(), format!("JobId={target}"), format!("{}={text}", field.key())])]
+            _ => vec![self.command()],
+        };
+        commands.iter().map(|words| words.iter().map(|word| plain(word)).collect()).collect()
+    }
+
+    /// Returns the command of an order that is one.
+    fn command(&self) -> Vec<String> {
+        match self {
+            Order::Reserve { reservation, nodes, owner, minutes } => {
+                create_reservation(reservation, nodes, *owner, *minutes)
             }
-            Order::HandBack { reservation } => of_reservation(reservation, "EndTime=now+1".into()),
+            Order::Renew { reservation, minutes } => {
+                update_reservation(reservation, format!("EndTime=now+{minutes}minutes"))
+            }
+            Order::Span { reservation, nodes } => {
+                update_reservation(reservation, format!("Nodes={}", nodes.join(",")))
+            }
+            Order::Admit { reservation, users } => {
+                update_reservation(reservation, format!("Users+={}", list(users)))
+            }
+            Order::Dismiss { reservation, users } => {
+                update_reservation(reservation, format!("Users-={}", list(users)))
+            }
+            Order::HandBack { reservation } => update_reservation(reservation, "EndTime=now+1".into()),
+            Order::Place { job, reservation, nodes } => place_job(job, reservation, nodes),
+            Order::Suspend { job } => vec!["suspend".into(), job.clone()],
+            Order::Resume { job } => vec!["resume".into(), job.clone()],
+            Order::Ready { job } => update_job(job, ["StartTime=now".into()]),
+            Order::Comment { job, tasks, field, text } => {
+                update_job(tasks.as_ref().unwrap_or(job), [format!("{}={text}", field.key())])
+            }
+            // These are several commands.
+            Order::TakeBack { .. } | Order::Requeue { .. } => vec![],
         }
     }
+}
+
+fn create_reservation(name: &str, nodes: &[String], owner: u32, minutes: i64) -> Vec<String> {
+    vec![
+        "create".into(),
+        "reservation".into(),
+        format!("ReservationName={name}"),
+        format!("Nodes={}", nodes.join(",")),
+        "StartTime=now".into(),
+        format!("EndTime=now+{minutes}minutes"),
+        format!("Users={owner}"),
+        format!("Flags={}", DRIVER_FLAGS.join(",").to_uppercase()),
+    ]
+}
+
+fn update_reservation(name: &str, what: String) -> Vec<String> {
+    vec!["update".into(), format!("ReservationName={name}"), what]
+}
+
+fn update_job<const N: usize>(job: &str, what: [String; N]) -> Vec<String> {
+    ["update".to_owned(), format!("JobId={job}")].into_iter().chain(what).collect()
+}
+
+fn place_job(job: &str, reservation: &str, nodes: &[String]) -> Vec<String> {
+    update_job(
+        job,
+        [
+            format!("ReservationName={reservation}"),
+            format!("ReqNodeList={}", nodes.join(",")),
+            format!("NumNodes={count}-{count}", count = nodes.len()),
+            format!("Priority={PLACED}"),
+        ],
+    )
 }
 
 /// Returns a word without control characters and quotation marks, which `scontrol` or a terminal might take for more than text.
@@ -235,16 +258,17 @@ mod tests {
         let update = "scontrol update JobId=7_3 ReservationName= ReqNodeList= NumNodes=2-3";
         assert_eq!(back(false).to_string(), update);
         assert_eq!(back(true).to_string(), format!("{update}; scontrol release 7_3"));
-        let tell = Order::Tell {
+        let comment = Order::Comment {
             job: "1".into(),
             tasks: None,
             field: CommentField::Comment,
             text: "\"by\"\u{15} no\non".into(),
         };
-        assert_eq!(tell.commands(), [["update", "JobId=1", "Comment='by' noon"]]);
-        assert_eq!(tell.to_string(), "scontrol update JobId=1 \"Comment='by' noon\"");
+        assert_eq!(comment.commands(), [["update", "JobId=1", "Comment='by' noon"]]);
+        assert_eq!(comment.to_string(), "scontrol update JobId=1 \"Comment='by' noon\"");
         let field = CommentField::AdminComment;
-        let all = Order::Tell { job: "8_1".into(), tasks: Some("8_[1-3]".into()), field, text: "by".into() };
+        let all =
+            Order::Comment { job: "8_1".into(), tasks: Some("8_[1-3]".into()), field, text: "by".into() };
         assert_eq!(all.commands(), [["update", "JobId=8_[1-3]", "AdminComment=by"]]);
         let requeue = Order::Requeue { job: "7".into() };
         assert_eq!(requeue.to_string(), "scontrol update JobId=7 Requeue=1; scontrol requeue Incomplete 7");

@@ -4,29 +4,35 @@ use std::path::Path;
 
 use miserly_core::Time;
 
-use crate::desk::{Stage, StoredJob};
+use crate::instant::seconds;
+use crate::scheduler::{DrivenJob, DrivenState, LikelyStart, Run, StoredJob};
 use crate::{DriveError, StartRecord, store};
 
-/// A job of the driver, for people.
+/// A job of the driver, for people. Its instants are in seconds since 1970 in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct QueuedJob {
     /// The job.
     pub job: String,
     /// Where it is: `waiting`, `opportunistic` (it runs on idle nodes ahead of its start), `placed`, `quantum` (it runs for a
-    /// quantum), `running`, `suspended` (for the quantum of another job) or `aside`.
+    /// quantum), `running`, `suspended` (for the quantum of another job) or `unplanned`.
     pub stage: &'static str,
-    /// Why it is aside.
+    /// Why it is not planned.
     pub why: Option<String>,
-    /// Its first promise, seconds since 1970.
-    pub first: Option<i64>,
-    /// Its last promise, seconds since 1970.
-    pub latest: Option<i64>,
-    /// The start that the policy plans, seconds since 1970. It is no promise.
-    pub planned: Option<i64>,
-    /// The median of its start in simulated futures, seconds since 1970.
-    pub likely: Option<i64>,
-    /// The start by which it starts in 95 % of the simulated futures, seconds since 1970.
-    pub by_95: Option<i64>,
+    /// Its first promise.
+    #[serde(with = "seconds::optional")]
+    pub first: Option<Time>,
+    /// Its last promise.
+    #[serde(with = "seconds::optional")]
+    pub latest: Option<Time>,
+    /// The start that the policy plans. It is no promise.
+    #[serde(with = "seconds::optional")]
+    pub planned: Option<Time>,
+    /// The median of its start in simulated futures.
+    #[serde(with = "seconds::optional")]
+    pub likely: Option<Time>,
+    /// The start by which it starts in 95 % of the simulated futures.
+    #[serde(with = "seconds::optional")]
+    pub by_95: Option<Time>,
     /// Why a promise was broken.
     pub broken: Option<String>,
 }
@@ -36,32 +42,36 @@ pub struct QueuedJob {
 /// # Errors
 /// If there is no state, or it cannot be read.
 pub fn queue(folder: &Path) -> Result<(Vec<QueuedJob>, Vec<StartRecord>), DriveError> {
-    let (stored, starts) = store::look(folder)?;
-    let seconds = |ticks: i64| Some(Time::from_ticks(ticks)).filter(|at| *at < Time::MAX).map(Time::secs);
+    let (stored, starts) = store::read(folder)?;
     let mut jobs: Vec<_> = stored.jobs.into_iter().collect();
-    jobs.sort_by_key(|(_, job)| job.number);
-    let job = |(job, StoredJob { facts, entry, .. }): (String, StoredJob)| QueuedJob {
-        stage: match (&facts.stage, &facts.aside) {
-            (Stage::Waiting, _)
-                if facts.opportunistic.as_ref().is_some_and(|job| job.start_of(None).is_some()) =>
-            {
-                "opportunistic"
-            }
-            (Stage::Running, _) if facts.suspension.is_some() => "suspended",
-            (Stage::Running, _) if facts.quantum.is_some() => "quantum",
-            (Stage::Running, _) => "running",
-            (Stage::Placed { .. }, _) => "placed",
-            (Stage::Waiting, Some(_)) => "aside",
-            (Stage::Waiting, None) => "waiting",
-        },
-        job,
-        why: facts.aside.map(|aside| aside.why),
-        first: facts.promised.and_then(|(first, _)| seconds(first)),
-        latest: facts.promised.and_then(|(_, latest)| seconds(latest)),
-        planned: entry.and_then(|entry| entry.planned).map(Time::ticks).and_then(seconds),
-        likely: facts.likely.and_then(|(median, _)| seconds(median)),
-        by_95: facts.likely.and_then(|(_, by_95)| seconds(by_95)),
-        broken: facts.broken,
+    jobs.sort_by_key(|(_, stored)| stored.job.number);
+    let known = |at: Time| Some(at).filter(|at| *at < Time::MAX);
+    let job = |(id, StoredJob { job, entry }): (String, StoredJob)| QueuedJob {
+        stage: stage(&job),
+        job: id,
+        why: job.unplanned().map(|unplanned| unplanned.why.clone()),
+        first: job.promise.as_ref().and_then(|promise| known(promise.first)),
+        latest: job.promise.as_ref().and_then(|promise| known(promise.latest)),
+        planned: entry.and_then(|entry| entry.planned).and_then(known),
+        likely: job.likely.and_then(|LikelyStart { median, .. }| known(median)),
+        by_95: job.likely.and_then(|LikelyStart { by_95, .. }| known(by_95)),
+        broken: job.promise.and_then(|promise| promise.broken),
     };
     Ok((jobs.into_iter().map(job).collect(), starts))
+}
+
+fn stage(job: &DrivenJob) -> &'static str {
+    match job.state() {
+        DrivenState::Running(Run::Suspended { .. }) => "suspended",
+        DrivenState::Running(Run::Quantum { .. }) => "quantum",
+        DrivenState::Running(Run::Ordinary { .. }) => "running",
+        DrivenState::Assigned { .. } | DrivenState::Placed { .. } => "placed",
+        DrivenState::Waiting(_)
+            if job.opportunistic().is_some_and(|early| early.start_of(None).is_some()) =>
+        {
+            "opportunistic"
+        }
+        DrivenState::Waiting(_) if job.unplanned().is_some() => "unplanned",
+        DrivenState::Waiting(_) => "waiting",
+    }
 }

@@ -7,7 +7,7 @@ use miserly_policies::PolicySpec;
 use miserly_slurm::{Cluster, Limit};
 
 use crate::DriveError;
-use crate::desk::PATIENCE;
+use crate::scheduler::START_TIMEOUT;
 
 /// The driven partitions, and the way of driving them.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Settings {
     /// Returns the time that a start takes at most: other jobs leave the nodes, and Slurm starts the job.
     pub(crate) fn delay(&self) -> Span {
         let leaving = if self.policy.needs().requeue { self.leaving } else { Span::ZERO };
-        PATIENCE + self.lead.unwrap_or(leaving)
+        START_TIMEOUT + self.lead.unwrap_or(leaving)
     }
 
     /// Checks that a driver of Slurm can do what the policy needs.

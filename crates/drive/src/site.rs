@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Spread};
+use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Span, Spread, Time};
 use miserly_slurm::{Cluster, Detail, Job, Limit, Node, Partition, Reservation};
+
+use crate::instant::instant;
 
 /// The nodes of the driven partitions. Its hosts are in the order of the names, with numbers in them as numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,48 +35,20 @@ struct SiteHost {
     capacity: Resources,
     usable: bool,
     features: Vec<String>,
-    /// The next begin of a reservation of others, seconds since 1970.
-    taken_from: Option<i64>,
+    /// The next begin of a reservation of others.
+    taken_from: Option<Time>,
 }
 
 impl Site {
     /// Returns the nodes of these partitions. Nodes in reservations other than `own` are out of service.
     pub(crate) fn new(cluster: &Cluster, partitions: &BTreeSet<String>, own: &str) -> Site {
-        let driven: Vec<_> =
+        let driven: Vec<(&String, &Partition)> =
             cluster.partitions.iter().filter(|(name, _)| partitions.contains(*name)).collect();
         let names: BTreeSet<&String> = driven.iter().flat_map(|(_, partition)| &partition.nodes).collect();
-        let now = cluster.configuration.now;
-        let others = cluster.reservations.iter().filter(|(name, _)| *name != own).map(|(_, other)| other);
-        let is_active = |other: &&Reservation| other.begin <= now && now < other.end;
-        let elsewhere: BTreeSet<&String> =
-            others.clone().filter(is_active).flat_map(|other| &other.nodes).collect();
-        let parameters = cluster.configuration.select_parameters.as_deref().unwrap_or_default();
-        let host = |(name, node): (&String, &Node)| SiteHost {
-            name: name.clone(),
-            capacity: Resources::cpus(node.cpus)
-                .with(Kind::Memory, node.memory.saturating_mul(1024))
-                .with(Kind::Gpus, node.gpus()),
-            usable: node.is_usable() && !elsewhere.contains(name),
-            taken_from: others
-                .clone()
-                .filter(|reservation| reservation.begin > now && reservation.nodes.contains(name))
-                .map(|reservation| reservation.begin)
-                .min(),
-            features: node.features.clone(),
-        };
-        let nodes = cluster.nodes.iter().filter(|(name, _)| names.contains(name));
+        let nodes: Vec<(&String, &Node)> =
+            cluster.nodes.iter().filter(|(name, _)| names.contains(name)).collect();
         let memory = cluster.configuration.counts_memory();
-        let whole_cores = parameters.contains("CR_CORE") || parameters.contains("CR_SOCKET");
-        let threads = nodes.clone().map(|(_, node)| node.threads).max().unwrap_or(1);
-        let granule = if whole_cores { threads.max(1) } else { 1 };
-        let mut hosts: Vec<SiteHost> = nodes.map(host).collect();
-        // Slurm fills the nodes of a job in this order.
-        hosts.sort_by_cached_key(|host| natural(&host.name));
-        if !memory {
-            for host in &mut hosts {
-                host.capacity = host.capacity.with(Kind::Memory, 0);
-            }
-        }
+        let hosts = hosts(cluster, &nodes, own);
         let by_name: BTreeMap<String, HostId> =
             (0..).map(HostId).zip(&hosts).map(|(at, host)| (host.name.clone(), at)).collect();
         let of_partition = |(name, partition): &(&String, &Partition)| {
@@ -83,27 +57,16 @@ impl Site {
             on.sort_unstable();
             ((*name).clone(), on)
         };
-        let by_partition = driven.iter().map(of_partition).collect();
-        let mut sizes: Vec<(Resources, u64)> = vec![];
-        for host in &hosts {
-            match sizes.iter_mut().find(|(size, _)| *size == host.capacity) {
-                Some((_, count)) => *count += 1,
-                None => sizes.push((host.capacity, 1)),
-            }
-        }
+        let is_whole = |(_, partition): &&(&String, &Partition)| partition.shares.starts_with("exclusive");
         Site {
+            by_partition: driven.iter().map(of_partition).collect(),
             by_name,
-            by_partition,
-            sizes,
+            sizes: sizes(&hosts),
             hosts,
             whole: cluster.configuration.select.ends_with("linear"),
-            whole_partitions: driven
-                .iter()
-                .filter(|(_, partition)| partition.shares.starts_with("exclusive"))
-                .map(|(name, _)| (*name).clone())
-                .collect(),
+            whole_partitions: driven.iter().filter(is_whole).map(|(name, _)| (*name).clone()).collect(),
             memory,
-            granule,
+            granule: granule(cluster, &nodes),
             one_node: false,
         }
     }
@@ -209,10 +172,13 @@ impl Site {
     }
 
     /// Returns the hosts on which a job may start now, whatever runs there. It ends before a reservation of others.
-    pub(crate) fn allowed(&self, job: &Job, form: &Detail, now: i64) -> Vec<HostId> {
+    pub(crate) fn allowed(&self, job: &Job, form: &Detail, now: Time) -> Vec<HostId> {
         let end = match job.limit {
-            Limit::Unlimited => i64::MAX,
-            Limit::Seconds(seconds) => now.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX)),
+            Limit::Unlimited => Time::MAX,
+            Limit::Seconds(seconds) => {
+                let limit = i64::try_from(seconds).ok().and_then(Span::from_secs);
+                now + limit.unwrap_or(Span::MAX)
+            }
         };
         let mut hosts = self.of_kind(job, form);
         hosts.retain(|host| {
@@ -255,6 +221,53 @@ impl Site {
         }
         (hosts.len() < self.len()).then_some(hosts)
     }
+}
+
+/// Returns the hosts of these nodes, in order. Nodes in reservations other than `own` are out of service.
+fn hosts(cluster: &Cluster, nodes: &[(&String, &Node)], own: &str) -> Vec<SiteHost> {
+    let now = instant(cluster.configuration.now);
+    let others: Vec<&Reservation> =
+        cluster.reservations.iter().filter(|(name, _)| *name != own).map(|(_, other)| other).collect();
+    let is_active = |other: &&&Reservation| instant(other.begin) <= now && now < instant(other.end);
+    let held: BTreeSet<&String> = others.iter().filter(is_active).flat_map(|other| &other.nodes).collect();
+    let begins = |name: &String| {
+        let later = others.iter().filter(|other| other.nodes.contains(name));
+        later.map(|other| instant(other.begin)).filter(|begin| *begin > now).min()
+    };
+    let memory = |node: &Node| {
+        if cluster.configuration.counts_memory() { node.memory.saturating_mul(1024) } else { 0 }
+    };
+    let host = |(name, node): &(&String, &Node)| SiteHost {
+        name: (*name).clone(),
+        capacity: Resources::cpus(node.cpus).with(Kind::Memory, memory(node)).with(Kind::Gpus, node.gpus()),
+        usable: node.is_usable() && !held.contains(name),
+        taken_from: begins(name),
+        features: node.features.clone(),
+    };
+    let mut hosts: Vec<SiteHost> = nodes.iter().map(host).collect();
+    // Slurm fills the nodes of a job in this order.
+    hosts.sort_by_cached_key(|host| natural(&host.name));
+    hosts
+}
+
+/// Returns the processors that jobs get at a time.
+fn granule(cluster: &Cluster, nodes: &[(&String, &Node)]) -> u64 {
+    let parameters = cluster.configuration.select_parameters.as_deref().unwrap_or_default();
+    let whole_cores = parameters.contains("CR_CORE") || parameters.contains("CR_SOCKET");
+    let threads = nodes.iter().map(|(_, node)| node.threads).max().unwrap_or(1);
+    if whole_cores { threads.max(1) } else { 1 }
+}
+
+/// Returns the different sizes of hosts, each with its number.
+fn sizes(hosts: &[SiteHost]) -> Vec<(Resources, u64)> {
+    let mut sizes: Vec<(Resources, u64)> = vec![];
+    for host in hosts {
+        match sizes.iter_mut().find(|(size, _)| *size == host.capacity) {
+            Some((_, count)) => *count += 1,
+            None => sizes.push((host.capacity, 1)),
+        }
+    }
+    sizes
 }
 
 /// Returns a name in parts that sort as people sort them: words and numbers.

@@ -180,27 +180,29 @@ fn words(note: &Note) -> String {
             format!("starts on {}, idle nodes, ahead of its start", nodes.join(","))
         }
         Note::StartedOpportunistically { start } => {
-            format!("started at {}, ahead of its start", instant(*start))
+            format!("started at {}, ahead of its start", instant(start.secs()))
         }
-        Note::Parked { ran } => format!("is stopped after {ran} s ahead of its start, and waits again"),
-        Note::StartedForQuantum { start } => format!("started at {}, for a quantum", instant(*start)),
+        Note::Parked { ran } => {
+            format!("is stopped after {} s ahead of its start, and waits again", ran.secs())
+        }
+        Note::StartedForQuantum { start } => format!("started at {}, for a quantum", instant(start.secs())),
         Note::QuantumOver { ran } => {
-            format!("has not ended in its quantum: is stopped after {ran} s, and waits again")
+            format!("has not ended in its quantum: is stopped after {} s, and waits again", ran.secs())
         }
         Note::Suspended => "is suspended for the quantum of another job".to_owned(),
-        Note::Resumed { after } => format!("runs again; it was suspended for {after} s"),
+        Note::Resumed { after } => format!("runs again; it was suspended for {} s", after.secs()),
         Note::Started { start, promised: Some(promised) } => {
-            format!("started at {}, promised by {}", instant(*start), instant(*promised))
+            format!("started at {}, promised by {}", instant(start.secs()), instant(promised.secs()))
         }
-        Note::Started { start, promised: None } => format!("started at {}", instant(*start)),
+        Note::Started { start, promised: None } => format!("started at {}", instant(start.secs())),
         Note::StartedBySlurm => "started without the driver".to_owned(),
         Note::Gone { ran: true } => "ended".to_owned(),
         Note::Gone { ran: false } => "left the queue".to_owned(),
         Note::Requeued => "waits again".to_owned(),
-        Note::SetAside { why } => format!("is not planned: {}", plain(why)),
-        Note::Promised { latest } => format!("starts by {}", instant(*latest)),
+        Note::NotPlanned { why } => format!("is not planned: {}", plain(why)),
+        Note::Promised { latest } => format!("starts by {}", instant(latest.secs())),
         Note::PromiseBroken { latest: Some(latest), why } => {
-            format!("promise broken, now by {}: {why}", instant(*latest))
+            format!("promise broken, now by {}: {why}", instant(latest.secs()))
         }
         Note::PromiseBroken { latest: None, why } => format!("promise broken: {why}"),
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use miserly_core::Time;
 use miserly_drive::{DriverComment, QueuedJob, StartRecord, queue as queued};
 use miserly_slurm::{Cluster, Job, JobState, Slurm};
 use miserly_view::plain;
@@ -89,7 +90,7 @@ fn cluster_jobs(slurm: &Slurm, wanted: &ClusterFilter<'_>) -> anyhow::Result<Vec
         }
         let waits = job.state == JobState::Pending;
         // That of a running job may be from its wait.
-        let comment = DriverComment::of(&comments)
+        let comment = DriverComment::read(&comments)
             .filter(|comment| waits || comment.is_opportunistic())
             .unwrap_or_default();
         let planned = comment.starts_by.is_some() || comment.likely.is_some();
@@ -164,7 +165,7 @@ fn of_driver(state: &Path, json: bool) -> anyhow::Result<()> {
 }
 
 fn driver_text(document: &DriverDoc) -> String {
-    let time = |at: Option<i64>| at.map_or_else(|| "-".to_owned(), instant);
+    let time = |at: Option<Time>| at.map_or_else(|| "-".to_owned(), |at| instant(at.secs()));
     let rows = document.jobs.iter().filter(|job| job.stage != "running").map(|job| {
         let why = match (&job.why, &job.broken) {
             (Some(why), _) => plain(why),
@@ -180,8 +181,8 @@ fn driver_text(document: &DriverDoc) -> String {
         format!(
             "late: job {}, promised by {}, started {}: {why}\n",
             start.job,
-            start.first.map_or_else(|| "-".to_owned(), instant),
-            instant(start.start)
+            time(start.first),
+            time(Some(start.start))
         )
     });
     let mut moved: BTreeMap<&str, u64> = BTreeMap::new();

@@ -186,12 +186,17 @@ impl Job {
 
     /// Returns whether it waits for nothing else than nodes.
     pub fn waits_for_nodes(&self) -> bool {
+        let is_free = !self.is_held() && self.reservation.is_none();
+        self.state == JobState::Pending && is_free && self.names_nodes_as_reason()
+    }
+
+    /// Returns whether Slurm's reason for its wait is that nodes are in use or out of service, or that there is none.
+    pub fn names_nodes_as_reason(&self) -> bool {
         // Slurm writes some reasons with underscores, and further words may follow.
         let reason = self.reason.as_deref().unwrap_or_default().replace('_', " ");
-        let only = matches!(reason.as_str(), "" | "Priority" | "Resources" | "Cleaning")
+        matches!(reason.as_str(), "" | "Priority" | "Resources" | "Cleaning")
             || reason.starts_with("ReqNodeNotAvail")
-            || reason.starts_with("Nodes required for job are DOWN");
-        self.state == JobState::Pending && !self.is_held() && self.reservation.is_none() && only
+            || reason.starts_with("Nodes required for job are DOWN")
     }
 
     /// Returns whether it may have a forecast: it waits for nodes, or for the end of jobs that count for a limit.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miserly_core::{Driver, Effect, Entry, EventOrder, Fault, JobId, Ledger, Placement, Round, State, Time};
 
-use super::Desk;
+use super::Scheduler;
 
 /// The most trials of a pass.
 const MOST: usize = 8;
@@ -24,7 +24,7 @@ impl Trials {
     }
 }
 
-impl Desk {
+impl Scheduler {
     /// Returns whether all promises hold if a job that starts now has this place, and not the one of the policy, beside those that
     /// were moved before it. After some trials it is not tried any more.
     ///

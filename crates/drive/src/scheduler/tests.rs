@@ -10,9 +10,9 @@ use miserly_policies::classes::Lsf;
 use miserly_policies::{Needs, PolicySpec};
 use miserly_slurm::{Allocated, Amount, Cluster, Detail, Job, JobState, Limit};
 
-use super::case::Stage;
+use super::job::{Assignment, DrivenState, Run};
 use super::opportunistic::Opportunistic;
-use super::{Desk, Seen, Step, Stored};
+use super::{Observation, Scheduler, Step, Stored};
 use crate::Settings;
 use crate::comment::{CommentField, earlier_comment};
 use crate::notes::Note;
@@ -23,7 +23,7 @@ use crate::site::tests::cluster;
 struct Scene {
     cluster: Cluster,
     details: BTreeMap<String, Detail>,
-    desk: Desk,
+    scheduler: Scheduler,
 }
 
 impl Scene {
@@ -44,7 +44,7 @@ impl Scene {
         Scene {
             cluster: cluster(&[("n1", 8, 0), ("n2", 8, 0)], "CR_CPU"),
             details: BTreeMap::new(),
-            desk: Desk::new(settings, Stored::default(), None),
+            scheduler: Scheduler::new(settings, Stored::default(), None),
         }
     }
 
@@ -80,10 +80,10 @@ impl Scene {
 
     /// Makes a step.
     fn run(&mut self, second: i64) -> Step {
-        let Scene { cluster, details, desk } = self;
+        let Scene { cluster, details, scheduler } = self;
         cluster.configuration.now = second;
-        let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
-        let step = desk.step(Time::from_secs(second).unwrap(), seen).unwrap();
+        let observed = Observation { cluster, details, is_complete: true, starts: &BTreeMap::new() };
+        let step = scheduler.step(Time::from_secs(second).unwrap(), observed).unwrap();
         details.clear();
         step
     }
@@ -124,7 +124,11 @@ impl Scene {
 
     /// Replaces the driver by one that begins with its stored state.
     fn restart(&mut self) {
-        self.desk = Desk::new(self.desk.settings.clone(), self.desk.stored(), self.desk.comments);
+        self.scheduler = Scheduler::new(
+            self.scheduler.settings.clone(),
+            self.scheduler.stored(),
+            self.scheduler.comment_field,
+        );
     }
 
     /// Starts a job with these processors on nodes.
@@ -157,7 +161,7 @@ fn gives_way(policy: &str) -> String {
     assert_eq!(scene.step(13), "4 on n1");
     scene.start("3", 13, &[("n1", 5), ("n2", 1)]);
     let step = scene.step(14);
-    let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+    let ledger = scene.scheduler.driver.as_ref().unwrap().ledger();
     let capacities = ledger.machine().hosts().iter().map(|host| host.capacity.cpus_count().get());
     assert_eq!(capacities.collect::<Vec<_>>(), [8, 8]);
     step
@@ -210,7 +214,7 @@ fn a_policy_of_one_host_for_each_job_plans_the_others_not() {
     scene.submit(4, 9, 1, 10);
     // Of the hosts with room, the one with the fewest free processors is first.
     assert_eq!(scene.step(10), "1 on n1, 2 on n2");
-    let why = |id: &str| scene.desk.cases[id].facts.aside.as_ref().map(|aside| aside.why.as_str());
+    let why = |id: &str| scene.scheduler.jobs[id].unplanned().map(|unplanned| unplanned.why.as_str());
     assert_eq!(why("3"), Some("lsf gives each job one node"));
     let beyond = "it is in no class of the policy, or too large for the nodes of its class";
     assert_eq!(why("4"), Some(beyond));
@@ -220,7 +224,7 @@ fn a_policy_of_one_host_for_each_job_plans_the_others_not() {
     scene.details.get_mut("5").unwrap().nodes = vec!["n1".into()];
     scene.details.get_mut("6").unwrap().tasks_per_node = 1;
     assert_eq!(scene.step(11), "");
-    let why = |id: &str| scene.desk.cases[id].facts.aside.as_ref().map(|aside| aside.why.as_str());
+    let why = |id: &str| scene.scheduler.jobs[id].unplanned().map(|unplanned| unplanned.why.as_str());
     assert_eq!(why("5"), Some("lsf cannot keep a job to some of the nodes"));
     assert_eq!(why("6"), Some("lsf gives each job one node"));
 }
@@ -241,7 +245,7 @@ fn check_kept_node(change: fn(&mut Cluster)) {
     // After three days the second node is kept for it at the end of a job there.
     scene.cluster.jobs.remove("2");
     assert_eq!(scene.step(260_000), "");
-    let kept = |scene: &Scene| scene.desk.driver.as_ref().unwrap().kept_hosts();
+    let kept = |scene: &Scene| scene.scheduler.driver.as_ref().unwrap().kept_hosts();
     assert_eq!(kept(&scene), [HostId(1)]);
     change(&mut scene.cluster);
     scene.cluster.jobs.remove("1");
@@ -268,21 +272,21 @@ fn another_policy_is_not_bound_by_the_promises_of_the_last_one() {
     scene.start("1", 10, &[("n1", 8), ("n2", 8)]);
     scene.submit(2, 4, 1, 10);
     scene.step(11);
-    let stored = scene.desk.stored();
-    let promised = stored.jobs["2"].facts.promised.unwrap();
-    assert_eq!(promised.0, promised.1);
+    let stored = scene.scheduler.stored();
+    let promised = stored.jobs["2"].job.promise.clone().unwrap();
+    assert_eq!(promised.first, promised.latest);
     for (policy, same) in [("conservative", true), ("fcfs", false), ("lsf", false), ("easy", false)] {
         let mut next = Scene::new(policy);
         next.cluster.jobs.clone_from(&scene.cluster.jobs);
-        next.desk = Desk::new(next.desk.settings, stored.clone(), None);
+        next.scheduler = Scheduler::new(next.scheduler.settings, stored.clone(), None);
         // The promise is over when the job ends.
         // After this time without a driver, the promise may be broken in any case.
         assert!(next.step(20_000).contains("2 broken") || same, "{policy}");
         next.cluster.jobs.remove("1");
         assert_eq!(next.step(20_001), "2 on n1", "{policy}");
-        let facts = &next.desk.cases["2"].facts;
-        assert_eq!(facts.broken.as_deref() != Some("the policy was changed"), same, "{policy}");
-        assert_eq!(facts.promised.map(|(first, _)| first), Some(promised.0));
+        let promise = next.scheduler.jobs["2"].promise.as_ref().unwrap();
+        assert_eq!(promise.broken.as_deref() != Some("the policy was changed"), same, "{policy}");
+        assert_eq!(promise.first, promised.first);
     }
 }
 
@@ -295,7 +299,7 @@ fn another_policy_finds_another_place_for_a_placed_job() {
         let mut next = Scene::new(policy);
         next.cluster.jobs.clone_from(&scene.cluster.jobs);
         next.cluster.nodes.get_mut("n1").unwrap().states = vec!["drain".into()];
-        next.desk = Desk::new(next.desk.settings, scene.desk.stored(), None);
+        next.scheduler = Scheduler::new(next.scheduler.settings, scene.scheduler.stored(), None);
         assert_eq!(next.step(12), "1 on n2, 1 broken", "{policy}");
     }
 }
@@ -310,44 +314,44 @@ fn a_requeued_job_that_slurm_keeps_from_starting_is_released() {
     // Its user may have set another begin.
     assert_eq!(scene.step(12), "");
     // It ran ahead of its start and was requeued.
-    scene.desk.cases.get_mut("1").unwrap().facts.lost = 5;
+    scene.scheduler.jobs.get_mut("1").unwrap().lost = Span::from_secs(5).unwrap();
     assert_eq!(scene.step(13), "1 ready");
 }
 
 #[test]
 fn the_next_driver_replaces_the_comment_on_a_try_that_has_become_the_run() {
     let mut scene = Scene::new("conservative");
-    scene.desk.comments = Some(CommentField::Comment);
+    scene.scheduler.comment_field = Some(CommentField::Comment);
     scene.submit(1, 4, 1, 10);
     scene.step(10);
     scene.start("1", 11, &[("n1", 4)]);
-    let told = |told: &str| earlier_comment(&format!("mine | miserly: {told}"));
-    assert_eq!(told("starts on n1"), None);
+    let earlier = |words: &str| earlier_comment(&format!("mine | miserly: {words}"));
+    assert_eq!(earlier("starts on n1"), None);
     // Slurm may have started it by itself.
-    assert!(told("starts by 2026-11-27T10:00:00").is_some());
-    let facts = &mut scene.desk.cases.get_mut("1").unwrap().facts;
-    facts.told = told("runs on idle nodes ahead of its start; if they are needed, it waits again");
+    assert!(earlier("starts by 2026-11-27T10:00:00").is_some());
+    let job = scene.scheduler.jobs.get_mut("1").unwrap();
+    job.comment = earlier("runs on idle nodes ahead of its start; if they are needed, it waits again");
     let written = "mine | miserly: runs on idle nodes ahead of its start; if they are needed, it waits again";
     scene.details.get_mut("1").unwrap().comment = Some(written.into());
     // The driver may have been killed before it had written that.
-    assert_eq!(facts.told, told("runs"));
-    let told = |scene: &mut Scene, second| {
+    assert_eq!(job.comment, earlier("runs"));
+    let comments = |scene: &mut Scene, second| {
         let step = scene.run(second);
         let text = |order: &Order| match order {
-            Order::Tell { text, .. } => Some(text.clone()),
+            Order::Comment { text, .. } => Some(text.clone()),
             _ => None,
         };
         step.orders.iter().filter_map(text).collect::<Vec<_>>()
     };
-    assert_eq!(told(&mut scene, 12), ["mine | miserly: runs"]);
+    assert_eq!(comments(&mut scene, 12), ["mine | miserly: runs"]);
     // One that it has written itself is not read again.
-    assert_eq!(told(&mut scene, 13), [""; 0]);
+    assert_eq!(comments(&mut scene, 13), [""; 0]);
 }
 
 #[test]
 fn a_job_that_waits_for_another_place_leaves_its_reservation() {
     let mut scene = Scene::new("conservative");
-    scene.desk.settings.lead = Some(Span::from_secs(10).unwrap());
+    scene.scheduler.settings.lead = Some(Span::from_secs(10).unwrap());
     scene.submit(1, 8, 1, 10);
     assert_eq!(scene.step(10), "1 on n1");
     scene.submit(2, 8, 1, 10);
@@ -355,16 +359,14 @@ fn a_job_that_waits_for_another_place_leaves_its_reservation() {
     // The second job has to leave its node, and the first one waits for it.
     let place = Placement::on(HostId(1), Resources::cpus(8_u64));
     let now = Time::from_secs(11).unwrap();
-    let case = scene.desk.cases.get_mut("2").unwrap();
-    case.facts.stage = Stage::Waiting;
-    case.facts.opportunistic = Some(Opportunistic::new(now, &scene.desk.site, &place));
-    case.park(now, "2", &mut Step::default());
-    let stage =
-        Stage::Placed { since: now.ticks(), asked: 0, nodes: vec!["n2".into()], reason: String::new() };
-    scene.desk.cases.get_mut("1").unwrap().facts.stage = stage;
+    let job = scene.scheduler.jobs.get_mut("2").unwrap();
+    job.set_opportunistic(Opportunistic::new(now, &scene.scheduler.site, &place));
+    job.park(now, "2", &mut Step::default());
+    let job = scene.scheduler.jobs.get_mut("1").unwrap();
+    job.assign(Assignment { since: now, nodes: vec!["n2".into()], reason: String::new(), quantum: None });
     let mut step = Step::default();
-    let left = scene.desk.nodes_to_wait_for();
-    scene.desk.give_orders(&scene.cluster, &scene.details, &left, &mut step);
+    let left = scene.scheduler.nodes_to_wait_for();
+    scene.scheduler.give_orders(&scene.cluster, &scene.details, &left, &mut step);
     let orders: Vec<String> = step.orders.iter().map(ToString::to_string).collect();
     assert!(
         orders.iter().any(|order| order.starts_with("scontrol update JobId=1 ReservationName= ")),
@@ -417,17 +419,17 @@ fn a_job_is_suspended_for_a_quantum_and_resumed_when_its_node_is_free() {
         scene.set("1", JobState::Running);
         scene.cluster.jobs.get_mut("3").unwrap().priority = crate::orders::PLACED;
         assert_eq!(scene.step(167), "3 back", "{restarts}");
-        let facts = &scene.desk.cases["1"].facts;
-        assert_eq!((facts.suspension, facts.stood), (None, 65_000_000), "{restarts}");
-        let ledger = scene.desk.driver.as_ref().unwrap().ledger();
-        let handle = scene.desk.cases["1"].handle.unwrap();
+        let run = Run::Ordinary { suspended_for: Span::from_secs(65).unwrap() };
+        assert_eq!(scene.scheduler.jobs["1"].state(), &DrivenState::Running(run), "{restarts}");
+        let ledger = scene.scheduler.driver.as_ref().unwrap().ledger();
+        let handle = scene.scheduler.jobs["1"].handle.unwrap();
         let State::Running { expected, start, .. } = ledger.entry(handle).state else { panic!("it runs") };
-        let limit = scene.desk.settings.estimate(Limit::Seconds(3_600));
+        let limit = scene.scheduler.settings.estimate(Limit::Seconds(3_600));
         let end = start + limit + Span::from_secs(65).unwrap();
         assert_eq!(expected, Expected::At(end), "{restarts}");
         // It has the plan that it had before.
-        let waits = ledger.entry(scene.desk.cases["3"].handle.unwrap());
-        let limit = scene.desk.settings.estimate(Limit::Seconds(3_600));
+        let waits = ledger.entry(scene.scheduler.jobs["3"].handle.unwrap());
+        let limit = scene.scheduler.settings.estimate(Limit::Seconds(3_600));
         assert_eq!(waits.planned, Time::from_secs(10).map(|start| start + limit), "{restarts}");
         let job = scene.cluster.jobs.get_mut("3").unwrap();
         (job.reservation, job.priority) = (None, 1);
@@ -444,15 +446,15 @@ fn a_job_has_one_quantum() {
     scene.set("1", JobState::Running);
     scene.step(170);
     scene.cluster.jobs.get_mut("3").unwrap().reservation = None;
-    scene.desk.cases.get_mut("3").unwrap().facts.opportunistic = None;
+    scene.scheduler.jobs.get_mut("3").unwrap().end_opportunistic();
     // Its user holds it for a while, and changes its limit.
     let priority = std::mem::take(&mut scene.cluster.jobs.get_mut("3").unwrap().priority);
     scene.step(300);
-    assert!(scene.desk.cases["3"].facts.aside.is_some());
+    assert!(scene.scheduler.jobs["3"].unplanned().is_some());
     scene.cluster.jobs.get_mut("3").unwrap().priority = priority;
     scene.cluster.jobs.get_mut("3").unwrap().limit = Limit::Seconds(1_200);
     assert_eq!(scene.step(301), "");
-    assert_eq!(scene.desk.cases["3"].facts.aside, None);
+    assert_eq!(scene.scheduler.jobs["3"].unplanned(), None);
 }
 
 #[test]
@@ -474,7 +476,7 @@ fn a_quantum_ends_on_a_node_that_drains() {
 }
 
 #[test]
-fn a_run_that_outlived_the_driver_goes_on_if_nobody_waits_for_it() {
+fn a_run_that_outlived_the_driver_goes_on_if_no_job_waits_for_it() {
     for waits in [true, false] {
         let mut scene = quantum(false);
         if !waits {
@@ -482,17 +484,20 @@ fn a_run_that_outlived_the_driver_goes_on_if_nobody_waits_for_it() {
         }
         scene.restart();
         // The driver may not have seen it running.
-        scene.desk.cases.get_mut("3").unwrap().facts.stage =
-            Stage::Placed { since: 100_000_000, asked: 1, nodes: vec!["n1".into()], reason: String::new() };
+        let at = |second| Time::from_secs(second).unwrap();
+        let job = scene.scheduler.jobs.get_mut("3").unwrap();
+        let (nodes, quantum) = (vec!["n1".into()], job.quantum());
+        job.assign(Assignment { since: at(100), nodes, reason: String::new(), quantum });
+        assert!(job.place(at(100)));
         scene.restart();
         assert_eq!(scene.step(10_000), if waits { "3 requeued" } else { "" });
-        assert_eq!(scene.desk.cases["3"].facts.stage == Stage::Running, !waits);
+        assert_eq!(scene.scheduler.jobs["3"].is_running(), !waits);
         assert_eq!(scene.step(10_001), if waits { "3 requeued" } else { "" });
     }
 }
 
 #[test]
-fn a_job_that_does_not_leave_is_asked_by_the_next_driver_before_it_may_stay() {
+fn a_job_that_does_not_leave_is_requeued_by_the_next_driver_before_it_may_stay() {
     let mut scene = quantum(false);
     assert_eq!(scene.step(160), "3 requeued");
     scene.restart();
@@ -503,7 +508,7 @@ fn a_job_that_does_not_leave_is_asked_by_the_next_driver_before_it_may_stay() {
     assert_eq!(scene.step(1_080), "3 requeued");
     scene.cluster.jobs.remove("1");
     assert_eq!(scene.step(1_090), "");
-    assert_eq!(scene.desk.cases["3"].facts.stage, Stage::Running);
+    assert!(scene.scheduler.jobs["3"].is_running());
 }
 
 #[test]
@@ -523,11 +528,11 @@ fn a_job_with_more_memory_than_is_left_has_no_quantum_and_keeps_its_place() {
     submit(&mut scene, 2, 4, 8_000);
     assert_eq!(scene.step(100), "");
     assert_eq!(scene.step(101), "");
-    let (first, second) = (&scene.desk.cases["1"].facts, &scene.desk.cases["2"].facts);
-    assert_eq!((first.suspension, second.aside.as_ref(), &second.stage), (None, None, &Stage::Waiting));
-    let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+    let (first, second) = (&scene.scheduler.jobs["1"], &scene.scheduler.jobs["2"]);
+    assert!(!first.is_suspended() && second.unplanned().is_none() && second.is_waiting());
+    let ledger = scene.scheduler.driver.as_ref().unwrap().ledger();
     assert_eq!(ledger.suspended_count(), 0);
-    assert!(ledger.entry(scene.desk.cases["2"].handle.unwrap()).planned.is_some());
+    assert!(ledger.entry(scene.scheduler.jobs["2"].handle.unwrap()).planned.is_some());
     // One with less has one.
     submit(&mut scene, 3, 4, 1_000);
     assert_eq!(scene.step(102), "1 suspended, 3 on n1");
@@ -537,11 +542,11 @@ fn a_job_with_more_memory_than_is_left_has_no_quantum_and_keeps_its_place() {
 fn a_job_that_ends_in_its_quantum_has_its_start() {
     let mut scene = quantum(false);
     scene.cluster.jobs.remove("3");
-    let Scene { cluster, details, desk } = &mut scene;
-    let seen = Seen { cluster, details, is_complete: true, starts: &BTreeMap::new() };
-    let step = desk.step(Time::from_secs(110).unwrap(), seen).unwrap();
+    let Scene { cluster, details, scheduler } = &mut scene;
+    let observed = Observation { cluster, details, is_complete: true, starts: &BTreeMap::new() };
+    let step = scheduler.step(Time::from_secs(110).unwrap(), observed).unwrap();
     assert_eq!(
-        step.starts.iter().map(|start| (start.job.as_str(), start.start)).collect::<Vec<_>>(),
+        step.starts.iter().map(|start| (start.job.as_str(), start.start.secs())).collect::<Vec<_>>(),
         [("3", 101)]
     );
     assert!(step.orders.contains(&Order::Resume { job: "1".into() }), "{step:?}");
@@ -550,7 +555,7 @@ fn a_job_that_ends_in_its_quantum_has_its_start() {
 #[test]
 fn no_job_is_suspended_that_is_not_the_drivers() {
     let mut scene = Scene::new("immediate(policy=conservative,after=1m)");
-    scene.desk.settings.partitions = vec!["batch".into()];
+    scene.scheduler.settings.partitions = vec!["batch".into()];
     scene.submit(1, 8, 1, 60);
     scene.submit(2, 8, 1, 60);
     assert_eq!(scene.step(10), "1 on n1, 2 on n2");
@@ -561,9 +566,9 @@ fn no_job_is_suspended_that_is_not_the_drivers() {
     assert_eq!(scene.step(12), "");
     scene.submit(3, 4, 1, 30);
     assert_eq!(scene.step(100), "");
-    let ledger = scene.desk.driver.as_ref().unwrap().ledger();
+    let ledger = scene.scheduler.driver.as_ref().unwrap().ledger();
     assert_eq!((ledger.suspended_count(), ledger.running().count()), (0, 2));
-    assert_eq!(scene.desk.cases["3"].facts.stage, Stage::Waiting);
+    assert!(scene.scheduler.jobs["3"].is_waiting());
     // The job was not suspended by the driver, and is not resumed by it.
     scene.cluster.jobs.remove("2");
     assert_eq!(scene.step(101), "3 on n2");
@@ -620,18 +625,18 @@ fn a_job_whose_node_drains_before_its_quantum_keeps_its_place() {
     // The job in its quantum is about to leave: the next one is not passed on.
     assert_eq!(scene.step(72), "5 requeued");
     let admitted = |scene: &Scene| {
-        let ledger = scene.desk.driver.as_ref().unwrap().ledger();
-        ledger.entry(scene.desk.cases["6"].handle.unwrap()).admitted
+        let ledger = scene.scheduler.driver.as_ref().unwrap().ledger();
+        ledger.entry(scene.scheduler.jobs["6"].handle.unwrap()).admitted
     };
-    let Stage::Placed { asked: 0, ref nodes, .. } = scene.desk.cases["6"].facts.stage else {
-        panic!("{:?}", scene.desk.cases["6"].facts.stage)
-    };
-    assert_eq!(nodes, &["n2"]);
+    let assigned = &scene.scheduler.jobs["6"];
+    assert!(matches!(assigned.state(), DrivenState::Assigned { .. }), "{assigned:?}");
+    assert_eq!(assigned.assignment().unwrap().nodes, ["n2"]);
     let before = admitted(&scene);
     scene.cluster.nodes.get_mut("n2").unwrap().states = vec!["drain".into()];
     scene.step(73);
-    let facts = &scene.desk.cases["6"].facts;
-    assert_eq!((&facts.stage, facts.quantum, admitted(&scene)), (&Stage::Waiting, None, before));
+    let job = &scene.scheduler.jobs["6"];
+    assert!(job.is_waiting() && job.quantum().is_none());
+    assert_eq!(admitted(&scene), before);
 }
 
 #[test]
@@ -639,7 +644,7 @@ fn another_policy_resumes_the_jobs_that_the_last_one_suspended() {
     let scene = quantum(false);
     let mut next = Scene::new("easy");
     next.cluster.jobs.clone_from(&scene.cluster.jobs);
-    next.desk = Desk::new(next.desk.settings, scene.desk.stored(), None);
+    next.scheduler = Scheduler::new(next.scheduler.settings, scene.scheduler.stored(), None);
     assert_eq!(next.step(105), "");
     // The job of the quantum goes on to its end.
     assert_eq!(next.step(200), "");
@@ -665,6 +670,34 @@ fn a_promise_on_a_node_that_drains_is_broken() {
 }
 
 #[test]
+fn a_promise_that_moves_has_its_cause() {
+    let mut scene = Scene::new("conservative");
+    scene.submit(1, 16, 2, 10);
+    assert_eq!(scene.step(10), "1 on n1+n2");
+    scene.start("1", 10, &[("n1", 8), ("n2", 8)]);
+    scene.submit(2, 16, 2, 10);
+    assert_eq!(scene.step(11), "");
+    let cause = |scene: &mut Scene, second: i64| {
+        let broken = |(id, note): (String, Note)| match note {
+            Note::PromiseBroken { why, .. } if id == "2" => Some(why),
+            _ => None,
+        };
+        scene.run(second).notes.into_iter().find_map(broken).unwrap_or_default()
+    };
+    // Another job has its place when it is released.
+    let priority = std::mem::take(&mut scene.cluster.jobs.get_mut("2").unwrap().priority);
+    scene.submit(3, 16, 2, 10);
+    assert_eq!(cause(&mut scene, 12), "it is held");
+    scene.cluster.jobs.get_mut("2").unwrap().priority = priority;
+    assert_eq!(cause(&mut scene, 13), "it is held");
+    // Its request changes, and another job has its place.
+    scene.submit(4, 15, 2, 10);
+    assert_eq!(cause(&mut scene, 14), "");
+    scene.cluster.jobs.get_mut("2").unwrap().cpus = 14;
+    assert_eq!(cause(&mut scene, 15), "it was planned anew for a changed request");
+}
+
+#[test]
 fn as_many_tasks_are_planned_as_their_array_may_run() {
     for policy in ["conservative", "easy", "miser"] {
         let mut scene = Scene::new(policy);
@@ -679,8 +712,8 @@ fn as_many_tasks_are_planned_as_their_array_may_run() {
         let form = Detail { least_nodes: 1, least_cpus: 1, ..Detail::default() };
         scene.details.insert("7_3".into(), form);
         assert_eq!(scene.step(11), "", "{policy}");
-        let aside = scene.desk.cases["7_3"].facts.aside.as_ref().map(|aside| aside.why.clone());
-        assert_eq!(aside.as_deref(), Some("its array runs at most 2 at the same time"));
+        let unplanned = scene.scheduler.jobs["7_3"].unplanned().map(|unplanned| unplanned.why.clone());
+        assert_eq!(unplanned.as_deref(), Some("its array runs at most 2 at the same time"));
         scene.restart();
         scene.cluster.jobs.remove("7_2");
         assert_eq!(scene.step(12), "7_3 on n1", "{policy}");
@@ -692,10 +725,10 @@ fn as_many_tasks_are_planned_as_their_array_may_run() {
 #[test]
 fn a_comment_that_its_user_changes_stays() {
     let mut scene = Scene::new("conservative");
-    scene.desk.comments = Some(CommentField::Comment);
+    scene.scheduler.comment_field = Some(CommentField::Comment);
     scene.submit(1, 8, 2, 10);
     scene.submit(2, 16, 2, 10);
-    let told = |scene: &mut Scene, second: i64, comment: Option<&str>| {
+    let comment = |scene: &mut Scene, second: i64, comment: Option<&str>| {
         if let Some(comment) = comment {
             let comment = Some(comment.to_owned());
             let form = Detail { least_nodes: 2, least_cpus: 1, comment, ..Detail::default() };
@@ -703,62 +736,62 @@ fn a_comment_that_its_user_changes_stays() {
         }
         let step = scene.run(second);
         let text = |order: Order| match order {
-            Order::Tell { job, text, .. } if job == "2" => Some(text),
+            Order::Comment { job, text, .. } if job == "2" => Some(text),
             _ => None,
         };
         (step.orders.into_iter().find_map(text).unwrap_or_default(), step.unread.contains("2"))
     };
-    let (first, _) = told(&mut scene, 10, Some("mine"));
+    let (first, _) = comment(&mut scene, 10, Some("mine"));
     assert!(first.starts_with("mine | miserly: starts by"), "{first}");
-    assert_eq!(told(&mut scene, 11, None), (String::new(), false));
+    assert_eq!(comment(&mut scene, 11, None), (String::new(), false));
     // Its promise changes. It is read again before the comment is written.
     scene.start("1", 10, &[("n1", 4), ("n2", 4)]);
     scene.cluster.jobs.remove("1");
     scene.submit(3, 16, 2, 30);
     scene.cluster.jobs.get_mut("2").unwrap().priority = 0;
-    assert_eq!(told(&mut scene, 12, None), (String::new(), true));
-    let (next, _) = told(&mut scene, 13, Some("other"));
+    assert_eq!(comment(&mut scene, 12, None), (String::new(), true));
+    let (next, _) = comment(&mut scene, 13, Some("other"));
     assert_eq!(next, "other | miserly: not planned: it is held");
     // It was written.
-    assert_eq!(told(&mut scene, 14, Some(&next)), (String::new(), false));
+    assert_eq!(comment(&mut scene, 14, Some(&next)), (String::new(), false));
 }
 
 #[test]
 fn an_administrator_writes_behind_the_words_of_others_in_the_comment_of_administrators() {
     let mut scene = Scene::new("conservative");
-    scene.desk.comments = Some(CommentField::AdminComment);
+    scene.scheduler.comment_field = Some(CommentField::AdminComment);
     scene.submit(1, 16, 2, 10);
-    let told = |scene: &mut Scene, second: i64, admin_comment: Option<&str>| {
-        let known = scene.desk.cases.get("1").map(|case| case.facts.form.clone());
+    let comment = |scene: &mut Scene, second: i64, admin_comment: Option<&str>| {
+        let known = scene.scheduler.jobs.get("1").map(|job| job.form.clone());
         let form = known.unwrap_or_else(|| scene.details["1"].clone());
         let (comment, admin_comment) = (Some("mine".to_owned()), admin_comment.map(str::to_owned));
         scene.details.insert("1".into(), Detail { comment, admin_comment, ..form });
         let orders = scene.run(second).orders.into_iter();
         let text = |order: Order| match order {
-            Order::Tell { field, text, .. } => Some((field, text)),
+            Order::Comment { field, text, .. } => Some((field, text)),
             _ => None,
         };
         orders.filter_map(text).collect::<Vec<_>>()
     };
-    let placed = told(&mut scene, 10, Some("of the site"));
+    let placed = comment(&mut scene, 10, Some("of the site"));
     assert_eq!(placed, [(CommentField::AdminComment, "of the site | miserly: starts on n1,n2".to_owned())]);
-    assert_eq!(told(&mut scene, 11, Some(&placed[0].1)), []);
+    assert_eq!(comment(&mut scene, 11, Some(&placed[0].1)), []);
     // Slurm refuses it.
-    scene.desk.write_user_comments();
-    let next = told(&mut scene, 12, Some("of the site"));
+    scene.scheduler.write_user_comments();
+    let next = comment(&mut scene, 12, Some("of the site"));
     assert_eq!(next, [(CommentField::Comment, "mine | miserly: starts on n1,n2".to_owned())]);
 }
 
 #[test]
 fn a_placed_job_of_an_earlier_driver_is_read_before_its_comment_is_written() {
     let mut scene = Scene::new("conservative");
-    scene.desk.comments = Some(CommentField::AdminComment);
+    scene.scheduler.comment_field = Some(CommentField::AdminComment);
     scene.submit(1, 16, 2, 10);
     scene.run(10);
     scene.restart();
     let step = scene.run(11);
     assert!(
-        step.unread.contains("1") && !step.orders.iter().any(|order| matches!(order, Order::Tell { .. }))
+        step.unread.contains("1") && !step.orders.iter().any(|order| matches!(order, Order::Comment { .. }))
     );
 }
 
@@ -771,7 +804,7 @@ fn the_first_tasks_of_an_array_keep_their_places() {
     scene.submit_array(7, &[1, 2, 3, 4], 4);
     assert_eq!(scene.step(11), "");
     let has_place = |scene: &Scene| {
-        let has = |task: &&str| scene.desk.cases[&format!("7_{task}")].has_place();
+        let has = |task: &&str| scene.scheduler.jobs[&format!("7_{task}")].has_place();
         ["1", "2", "3", "4"].into_iter().filter(has).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(has_place(&scene), "1 2 3 4");

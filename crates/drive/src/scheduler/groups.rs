@@ -2,7 +2,7 @@
 
 use miserly_core::{Driver, HostGroup, HostId, Machine};
 
-use super::Desk;
+use super::{RebuildCause, Scheduler};
 
 /// The most groups. Further jobs are planned on any nodes.
 const MOST: usize = 1000;
@@ -10,7 +10,7 @@ const MOST: usize = 1000;
 /// From this number on, groups without jobs are forgotten.
 const MANY: usize = 64;
 
-impl Desk {
+impl Scheduler {
     /// Returns the number of a group of hosts. The ledger is made again for a new one.
     pub(super) fn number_of(&mut self, hosts: &[HostId]) -> Option<HostGroup> {
         if hosts.is_empty() {
@@ -31,7 +31,7 @@ impl Desk {
             None if place < MOST => self.groups.push(names),
             None => return None,
         }
-        self.stale = true;
+        self.rebuild = self.rebuild.max(Some(RebuildCause::Groups));
         number(place)
     }
 
@@ -81,21 +81,21 @@ mod tests {
             lead: None,
             leaving: Span::ZERO,
         };
-        let mut desk = Desk::new(settings, Stored::default(), None);
-        desk.site = site(&cluster(&[("n1", 8, 1), ("n2", 8, 1), ("n3", 8, 1)], "CR_CPU"));
-        desk.stale = false;
+        let mut scheduler = Scheduler::new(settings, Stored::default(), None);
+        scheduler.site = site(&cluster(&[("n1", 8, 1), ("n2", 8, 1), ("n3", 8, 1)], "CR_CPU"));
+        scheduler.rebuild = None;
         let hosts = |hosts: &[u32]| hosts.iter().copied().map(HostId).collect::<Vec<_>>();
-        assert_eq!(desk.number_of(&hosts(&[0, 1])), Some(HostGroup(0)));
-        assert!(std::mem::replace(&mut desk.stale, false));
-        assert_eq!(desk.number_of(&hosts(&[1, 2])), Some(HostGroup(1)));
-        assert!(std::mem::replace(&mut desk.stale, false));
-        assert_eq!(desk.number_of(&hosts(&[0, 1])), Some(HostGroup(0)));
-        assert!(!desk.stale, "the ledger has the group");
-        assert_eq!(desk.number_of(&[]), None);
+        assert_eq!(scheduler.number_of(&hosts(&[0, 1])), Some(HostGroup(0)));
+        assert!(scheduler.rebuild.take().is_some());
+        assert_eq!(scheduler.number_of(&hosts(&[1, 2])), Some(HostGroup(1)));
+        assert!(scheduler.rebuild.take().is_some());
+        assert_eq!(scheduler.number_of(&hosts(&[0, 1])), Some(HostGroup(0)));
+        assert_eq!(scheduler.rebuild, None, "the ledger has the group");
+        assert_eq!(scheduler.number_of(&[]), None);
         // Another node comes before them.
-        desk.site = site(&cluster(&[("n0", 8, 1), ("n1", 8, 1), ("n2", 8, 1), ("n3", 8, 1)], "CR_CPU"));
-        assert_eq!(desk.number_of(&hosts(&[1, 2])), Some(HostGroup(0)));
-        let machine = desk.with_groups(desk.site.machine(&[Resources::NONE; 4]));
+        scheduler.site = site(&cluster(&[("n0", 8, 1), ("n1", 8, 1), ("n2", 8, 1), ("n3", 8, 1)], "CR_CPU"));
+        assert_eq!(scheduler.number_of(&hosts(&[1, 2])), Some(HostGroup(0)));
+        let machine = scheduler.with_groups(scheduler.site.machine(&[Resources::NONE; 4]));
         let on = |group| [0, 1, 2, 3].map(|host| machine.permits(group, HostId(host)));
         assert_eq!(on(Some(HostGroup(1))), [false, false, true, true]);
         assert_eq!(on(None), [true; 4]);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_slurm::{Cluster, Job};
 
-use super::case::{Case, Stage};
+use super::job::DrivenJob;
 use super::rebuild::holds_nodes;
 
 /// The tasks of each array that have a place: those that hold nodes, are placed, or are in the ledger.
@@ -27,14 +27,14 @@ struct Places {
 
 impl ArrayPlaces {
     /// Counts them.
-    pub(super) fn count(&mut self, cases: &BTreeMap<String, Case>, cluster: &Cluster) {
+    pub(super) fn count(&mut self, jobs: &BTreeMap<String, DrivenJob>, cluster: &Cluster) {
         self.places.clear();
         for job in cluster.jobs.values() {
             let Some((array, _)) = job.array else { continue };
             let places = self.places.entry(array).or_default();
             if holds_nodes(job) {
                 places.holding += 1;
-            } else if cases.get(&job.id).is_some_and(Case::has_place) {
+            } else if jobs.get(&job.id).is_some_and(DrivenJob::has_place) {
                 places.waiting.insert(job.order());
             }
         }
@@ -59,20 +59,16 @@ impl ArrayPlaces {
     }
 
     /// Returns the limit of the array of a waiting job, if all of its places are those of other tasks.
-    pub(super) fn lacks_place(&self, job: &Job, case: &Case) -> Option<u64> {
+    pub(super) fn lacks_place(&self, job: &Job, known: &DrivenJob) -> Option<u64> {
         let (array, _) = job.array.as_ref()?;
-        let most = self.limits.get(array).copied().or(case.facts.form.array_limit);
+        let most = self.limits.get(array).copied().or(known.form.array_limit);
         let most = most.filter(|most| *most > 0)?;
         let places = self.places.get(array)?;
-        let others =
-            if case.has_place() { places.waiting.range(..job.order()).count() } else { places.waiting.len() };
+        let others = if known.has_place() {
+            places.waiting.range(..job.order()).count()
+        } else {
+            places.waiting.len()
+        };
         ((places.holding + others) as u64 >= most).then_some(most)
-    }
-}
-
-impl Case {
-    /// Returns whether the job is placed, or in the ledger.
-    pub(super) fn has_place(&self) -> bool {
-        self.facts.stage != Stage::Waiting || self.handle.is_some()
     }
 }
