@@ -222,7 +222,7 @@ impl Drive {
         }
         let unknown: Vec<String> =
             self.desk.unknown(cluster, &self.changed, &self.unread).into_iter().map(str::to_owned).collect();
-        let details = Detail::read_with_comments(&self.slurm, cluster, &unknown)?;
+        let details = Detail::read(&self.slurm, cluster, &unknown)?;
         self.changed.clear();
         let vanished = self.desk.vanished(cluster);
         let starts =

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Spread};
-use miserly_slurm::{Cluster, Detail, Job, Limit, Node, Partition, Reservation};
+use miserly_slurm::{Cluster, Detail, Job, Limit, Node, NodeNeeds, Partition, Reservation};
 
 /// The nodes of the driven partitions. Its hosts are in the order of the names, with numbers in them as numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,8 @@ struct SiteHost {
     /// The resources for jobs.
     capacity: Resources,
     usable: bool,
-    features: Vec<String>,
+    /// Its features and generic resources.
+    kind: Node,
     /// The next begin of a reservation of others, seconds since 1970.
     taken_from: Option<i64>,
 }
@@ -60,7 +61,7 @@ impl Site {
                 .filter(|reservation| reservation.begin > now && reservation.nodes.contains(name))
                 .map(|reservation| reservation.begin)
                 .min(),
-            features: node.features.clone(),
+            kind: Node { features: node.features.clone(), gres: node.gres.clone(), ..Node::default() },
         };
         let nodes = cluster.nodes.iter().filter(|(name, _)| names.contains(name));
         let memory = cluster.configuration.counts_memory();
@@ -222,8 +223,8 @@ impl Site {
         hosts
     }
 
-    /// Returns the hosts of the kind that a job asks for, in service or not: of its partitions, with its features, and none of
-    /// those that it excludes.
+    /// Returns the hosts of the kind that a job asks for, in service or not: of its partitions, with its features and types of GPUs, and
+    /// none of those that it excludes.
     fn of_kind(&self, job: &Job, form: &Detail) -> Vec<HostId> {
         let lists = job.partitions.iter().filter_map(|partition| self.by_partition.get(partition));
         let mut hosts: Vec<HostId> = lists.flatten().copied().collect();
@@ -231,12 +232,11 @@ impl Site {
             hosts.sort_unstable();
             hosts.dedup();
         }
-        let features: Vec<String> =
-            form.features.iter().flat_map(|list| list.split('&')).map(str::to_lowercase).collect();
+        // The job may have others beside the nodes that it must have.
+        let needs = NodeNeeds { nodes: vec![], ..form.needs(job) };
         hosts.retain(|host| {
             let host = &self.hosts[host.index()];
-            !form.not_nodes.contains(&host.name)
-                && features.iter().all(|feature| host.features.contains(feature))
+            needs.admit(&host.name, &host.kind)
         });
         hosts
     }
@@ -244,7 +244,7 @@ impl Site {
     /// Returns the only hosts on which a job may be planned, in service or not; `None` if it may be planned on all.
     pub(crate) fn group(&self, job: &Job, form: &Detail) -> Option<Vec<HostId>> {
         let is_whole = |name: &String| self.by_partition.get(name).is_some_and(|on| on.len() == self.len());
-        let is_plain = form.features.is_none() && form.not_nodes.is_empty() && form.nodes.is_empty();
+        let is_plain = form.needs(job) == NodeNeeds::default();
         if is_plain && job.partitions.iter().any(is_whole) {
             return None;
         }
