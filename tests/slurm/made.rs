@@ -26,6 +26,7 @@ esac"#;
 /// Each record begins with the mark that the format has.
 const SQUEUE: &str = r#"for word; do format=$word; done
 case "$format" in
+JobArrayID*) mark=${format#JobArrayID:}; sed "s/@/${mark%%,*}/g" columns ;;
 *%A*) sed "s/^/${format%%%i*}/" jobs ;;
 '%U|%u') echo '7|ann' ;;
 esac"#;
@@ -40,6 +41,7 @@ impl Made {
             ("scontrol", SCONTROL),
             ("squeue", SQUEUE),
             ("sbatch", SBATCH),
+            ("sacctmgr", "echo Administrator"),
             ("sdiag", "exit 1"),
             ("sacct", "exit 1"),
         ];
@@ -48,13 +50,7 @@ impl Made {
             made.write(name, &script);
             fs::set_permissions(made.path(name), PermissionsExt::from_mode(0o755)).unwrap();
         }
-        made.write(
-            "config",
-            &format!(
-                "Configuration data as of {NOW}\nClusterName = made\nSLURM_VERSION = 22.05.8\nSchedulerType = sched/backfill\n\
-                 PriorityType = priority/basic\nSelectType = select/cons_tres\nSelectTypeParameters = CR_CPU\n"
-            ),
-        );
+        made.set_version("22.05.8");
         let node = |name: &str, used: u64| {
             format!(
                 "NodeName={name} CPUAlloc={used} CPUEfctv=4 CPUTot=4 RealMemory=1000 AllocMem=0 State=IDLE Partitions=batch\n"
@@ -67,6 +63,7 @@ impl Made {
         );
         made.write("reservations", reservations);
         made.write("descriptions", "");
+        made.write("columns", &[1, 2, 3].map(|id| columns(id, ["(null)"; 2], [""; 4])).concat());
         let job = |id: u64, state: &str, cpus: u64, limit: &str, start: &str, reason: &str, on: &str| {
             format!(
                 "{id}|{id}|{id}|N/A|batch|{state}|7|{cpus}|1|0|{limit}|{}|{start}|N/A|10|{reason}|(null)|normal|(null)|N/A|{on}|(null)|x\n",
@@ -80,6 +77,16 @@ impl Made {
                 + &job(3, "PENDING", 1, "10:00", "N/A", "QOSMaxGRESPerUser", "")),
         );
         made
+    }
+
+    fn set_version(&self, version: &str) {
+        self.write(
+            "config",
+            &format!(
+                "Configuration data as of {NOW}\nClusterName = made\nSLURM_VERSION = {version}\nSchedulerType = sched/backfill\n\
+                 PriorityType = priority/basic\nSelectType = select/cons_tres\nSelectTypeParameters = CR_CPU\n"
+            ),
+        );
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -123,6 +130,122 @@ impl Made {
         assert_eq!(output.status.code(), Some(2), "{arguments}: {output:?}");
         String::from_utf8(output.stderr).unwrap()
     }
+}
+
+/// Returns the columns of a job without letters: its comments, and its resources by job, socket and task, and memory of each.
+fn columns(id: impl std::fmt::Display, comments: [&str; 2], resources: [&str; 4]) -> String {
+    let resources = resources.map(|text| if text.is_empty() { "N/A" } else { text });
+    let values: Vec<String> = comments.iter().chain(&resources).map(|value| format!("{value}@")).collect();
+    format!("{id}@{}\n", values.concat())
+}
+
+/// A job as `scontrol show job` prints it.
+struct Described<'a> {
+    id: u64,
+    /// Its state, its processors and its nodes.
+    runs: Option<(u64, &'a str)>,
+    cpus: u64,
+    submit_line: &'a str,
+    comment: &'a str,
+    /// The fields behind its files.
+    resources: &'a str,
+}
+
+impl Described<'_> {
+    /// Returns the line of 25.05 or of 25.11, as `sprint_job_info` of `src/scontrol/info_job.c` prints it in those branches of Slurm.
+    fn line(&self, is_25_11: bool) -> String {
+        let Described { id, runs, cpus, submit_line, comment, resources } = self;
+        let (state, nodes, allocated) = match runs {
+            Some((cpus, node)) => (
+                "RUNNING Reason=None",
+                format!("NodeList={node} BatchHost={node}"),
+                format!("  Nodes={node} CPU_IDs=0-{} Mem=0 GRES= ", cpus - 1),
+            ),
+            None => ("PENDING Reason=Resources", "NodeList=".to_owned(), String::new()),
+        };
+        let submit = NOW - 200;
+        let identity = if is_25_11 { format!("SLUID=s{id} ") } else { String::new() };
+        let submitted = if is_25_11 { format!("SubmitLine={submit_line} ") } else { String::new() };
+        let blank = if is_25_11 { "" } else { " " };
+        let comment = if comment.is_empty() { String::new() } else { format!("Comment={comment}{blank} ") };
+        format!(
+            "JobId={id} JobName=x {identity}UserId=ann(7) GroupId=ann(7) MCS_label=N/A Priority=10 Nice=0 Account=(null) QOS=normal \
+             JobState={state} Dependency=(null) Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:01:40 \
+             TimeLimit=00:10:00 TimeMin=N/A SubmitTime={submit} EligibleTime={submit} AccrueTime={submit} StartTime={submit} \
+             EndTime=Unknown Deadline=N/A SuspendTime=None SecsPreSuspend=0 LastSchedEval={submit} Scheduler=Main Partition=batch \
+             AllocNode:Sid=head:1 ReqNodeList=(null) ExcNodeList=(null) {nodes} NumNodes=1 NumCPUs={cpus} NumTasks={cpus} CPUs/Task=1 \
+             ReqB:S:C:T=0:0:*:* ReqTRES=cpu={cpus},node=1,billing={cpus} AllocTRES=(null) Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=* \
+             JOB_GRES=(null) {allocated}MinCPUsNode=1 MinMemoryNode=0 MinTmpDiskNode=0 Features=(null) DelayBoot=00:00:00 \
+             OverSubscribe=OK Contiguous=0 Licenses=(null) LicensesAlloc=(null) Network=(null) Command=/home/ann/x.sh {submitted}WorkDir=/ \
+             {comment}StdErr=/o StdIn=/dev/null StdOut=/o {resources}\n"
+        )
+    }
+}
+
+/// Versions without a package to test: what they print by their sources.
+#[test]
+fn made_outputs_of_25_05_and_25_11_are_read_and_warned_of() {
+    let forged = "sbatch --wrap=x OverSubscribe=NO TresPerJob=gres/gpu:9 TresPerNode=gres/gpu:9 MemPerTres=gres/gpu:900 StdErr=/x";
+    for (version, is_25_11, differs) in [
+        ("25.05.3", false, "by its sources it has the forms of 24.11"),
+        (
+            "25.11.2",
+            true,
+            "it differs from 24.11 in the comment of a job (scontrol: one blank ends it; SubmitLine",
+        ),
+    ] {
+        let made = Made::new("No reservations in the system\n");
+        made.set_version(version);
+        let comment = "two  blanks StdErr=/x TresPerTask=gres/gpu:9";
+        let running = Described {
+            id: 1,
+            runs: Some((2, "b")),
+            cpus: 2,
+            submit_line: "sbatch x",
+            comment: "",
+            resources: "",
+        };
+        let waiting = Described { id: 2, runs: None, cpus: 8, submit_line: forged, comment, resources: "" };
+        let by_task = "TresPerTask=cpu=1 ";
+        let other =
+            Described { id: 3, cpus: 1, submit_line: "sbatch y", comment: "", resources: by_task, ..waiting };
+        let lines = |jobs: [&Described<'_>; 3]| jobs.map(|job| job.line(is_25_11)).concat();
+        made.write("descriptions", &lines([&running, &waiting, &other]));
+        let all = columns(1, ["(null)"; 2], [""; 4])
+            + &columns(2, [comment, "(null)"], [""; 4])
+            + &columns(3, ["(null)"; 2], ["", "", "cpu=1", ""]);
+        made.write("columns", &all);
+        // It would have no forecast with GPUs of the whole job, and its nodes to itself.
+        let output = made.run("forecast 2 --history 0 --json");
+        let warning = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            warning.contains(&format!("Slurm {version} is not tested")) && warning.contains(differs),
+            "{warning}"
+        );
+        let forecast: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(forecast["jobs"][0]["median"].as_i64().unwrap() - NOW, 500, "{version}: {forecast}");
+        let check = made.json("check");
+        assert_eq!(check["differences"], serde_json::json!([]), "{version}: {check:#}");
+        assert_eq!((&check["described"], &check["exclusive"]), (&3.into(), &0.into()), "{check:#}");
+        assert_eq!((&check["standing"], &check["driver_writes"]), (&"known".into(), &"AdminComment".into()));
+        let text = made.text("check");
+        assert!(text.contains("it is not tested, and its forms are known from its sources"), "{text}");
+        assert!(
+            text.contains("writes promises into AdminComment: the comments of users stay as they are"),
+            "{text}"
+        );
+        // A driver goes by the columns: what only the line has is a difference.
+        made.write("columns", &all.replace("cpu=1", "cpu=1,gres/gpu=1"));
+        let refused = made.run("check");
+        let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        let found = "DIFFERS: job 3: TresPerTask: squeue prints \"cpu=1,gres/gpu=1\", but scontrol does not";
+        assert!(text.contains(found), "{text}");
+    }
+    let made = Made::new("");
+    made.set_version("26.11.0");
+    let refused = made.refusal("drive -p conservative --dry-run");
+    assert!(refused.contains("26.11.0") && refused.contains("--untested-version"), "{refused}");
 }
 
 /// Returns a reservation of both nodes for maintenance, in seconds from now.
@@ -211,6 +334,95 @@ fn a_job_that_is_not_submitted_has_a_forecast() {
         let refused = made.refusal(arguments);
         assert!(refused.contains(why), "{arguments}: {refused}");
     }
+}
+
+/// What a job asks for beside its size either counts in its forecast, or is the reason why it has none.
+#[test]
+fn a_forecast_has_the_nodes_and_limits_of_a_job_or_a_reason() {
+    let made = Made::new("");
+    let node = |name: &str, used: u64, kind: &str| {
+        format!(
+            "NodeName={name} CPUAlloc={used} CPUEfctv=4 CPUTot=4 RealMemory=1000 AllocMem=0 State=IDLE Partitions=batch {kind}\n"
+        )
+    };
+    made.write(
+        "nodes",
+        &(node("a", 0, "ActiveFeatures=old Gres=gpu:t4:2")
+            + &node("b", 4, "ActiveFeatures=fast,ib Gres=gpu:a100:2")),
+    );
+    // The second node is free at 500 s.
+    let row = |id: &str,
+               number: u64,
+               array: &str,
+               state: &str,
+               cpus: u64,
+               start: &str,
+               gres: &str,
+               on: &str| {
+        format!(
+            "{id}|{number}|{array}|batch|{state}|7|{cpus}|1|0|10:00|{}|{start}|N/A|10|Resources|(null)|normal|(null)|{gres}|{on}|(null)|x\n",
+            NOW - 200
+        )
+    };
+    let start = (NOW - 100).to_string();
+    let waits = |number: u64, gres: &str| {
+        row(&number.to_string(), number, &format!("{number}|N/A"), "PENDING", 1, "N/A", gres, "")
+    };
+    let task = |id: &str, number, place: u64, state: &str, start: &str, on: &str| {
+        row(id, number, &format!("30|{place}"), state, 1, start, "N/A", on)
+    };
+    made.write(
+        "jobs",
+        &(row("1", 1, "1|N/A", "RUNNING", 4, &start, "N/A", "b")
+            + &waits(2, "N/A")
+            + &waits(3, "gres/gpu:a100:1")
+            + &waits(4, "N/A")
+            + &waits(5, "N/A")
+            + &waits(6, "N/A")
+            + &waits(7, "gres/gpu:h100:1")
+            + &task("30_1", 31, 1, "RUNNING", &start, "a")
+            + &task("30_2", 30, 2, "PENDING", "N/A", "")),
+    );
+    let described = |id: u64, fields: &str| {
+        format!(
+            "JobId={id} JobName=x ReqNodeList=(null) ExcNodeList=(null) NumNodes=1 CPUs/Task=1 MinCPUsNode=1 MinMemoryNode=0 {fields} \
+             DelayBoot=00:00:00 OverSubscribe=OK Licenses=(null) Command=/x\n"
+        )
+    };
+    let lines = [
+        described(1, "Features=(null)"),
+        described(2, "Features=fast&ib"),
+        described(3, "Features=(null)"),
+        described(4, "Features=[old*1&fast*1]"),
+        described(5, "Features=(null)").replace("Licenses=(null)", "Licenses=matlab:1"),
+        described(6, "Features=(null)").replace("ExcNodeList=(null)", "ExcNodeList=a"),
+        described(7, "Features=(null)"),
+        described(30, "Features=(null)")
+            .replace("JobName", "ArrayJobId=30 ArrayTaskId=2-3%1 ArrayTaskThrottle=1 JobName"),
+        described(31, "Features=(null)"),
+    ];
+    made.write("descriptions", &lines.concat());
+    let ids = ["1", "2", "3", "4", "5", "6", "7", "30_1", "30_2"];
+    made.write("columns", &ids.map(|id| columns(id, ["(null)"; 2], [""; 4])).concat());
+    let all = made.json("forecast --history 0");
+    let after = |job: &str| {
+        let jobs = all["jobs"].as_array().unwrap();
+        let found = jobs.iter().find(|one| one["job"] == job).unwrap_or_else(|| panic!("{job}: {all:#}"));
+        found["median"].as_i64().unwrap() - NOW
+    };
+    // They could start at once on the first node, but for what they ask for.
+    assert!(!String::from_utf8_lossy(&made.run("forecast 2 --history 0").stderr).contains("preempts"));
+    let config = fs::read_to_string(made.path("config")).unwrap();
+    made.write("config", &(config + "PreemptType = preempt/partition_prio\n"));
+    let warning = String::from_utf8_lossy(&made.run("forecast 2 --history 0").stderr).into_owned();
+    assert!(warning.contains("preempts jobs (preempt/partition_prio), and no job is preempted"), "{warning}");
+    assert_eq!(["2", "3", "6"].map(after), [500, 500, 500], "{all:#}");
+    assert_eq!(after("30_2"), 500, "the other task ends then");
+    let why =
+        |job: &str| all["left_out"][job].as_str().unwrap_or_else(|| panic!("{job}: {all:#}")).to_owned();
+    assert_eq!(why("4"), "it asks for features in a form that is not simulated ([old*1&fast*1])");
+    assert_eq!(why("5"), "it asks for licences, which are not simulated (matlab:1)");
+    assert_eq!(why("7"), "the nodes in service cannot hold it");
 }
 
 #[test]

@@ -403,6 +403,33 @@ fn the_twin_and_the_shadow_run_the_accounting_again() {
     assert_eq!(String::from_utf8_lossy(&none.stderr).lines().count(), 1, "{none:?}");
 }
 
+/// The accounting has options of a script only in the script.
+#[test]
+fn the_twin_has_the_options_in_scripts() {
+    let Some(cluster) = cluster() else { return };
+    cluster.cancel_all();
+    sleep(Duration::from_secs(2));
+    let since = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+    let script = cluster.folder.path().join("one-node.sh");
+    let submit = |cpus: u64, seconds: u64| {
+        fs::write(&script, format!("#!/bin/sh\n#SBATCH --nodes=1-1 -o /dev/null\n\nsleep {seconds}\n"))
+            .unwrap();
+        let options = ["--parsable", "-t1", &format!("-n{cpus}"), script.to_str().unwrap()];
+        cluster.text("sbatch", &options).trim().to_owned()
+    };
+    // Three of the processors of each node are idle. The last job needs six of one node.
+    let mut jobs: Vec<String> = (0..NODES).map(|_| submit(5, 15)).collect();
+    until("they run", || jobs.iter().all(|job| cluster.state_of(job) == "RUNNING"));
+    jobs.push(submit(6, 1));
+    until("they end", || jobs.iter().all(|job| cluster.state_of(job) == "COMPLETED"));
+    let twin = || cluster.json(&["twin", "--since", &since, "--json"]);
+    until("the accounting has them", || twin()["jobs"] == NODES as u64 + 1);
+    let said = twin();
+    // On several nodes it would have started at once.
+    assert!(said["difference_95"].as_i64().unwrap() <= 5, "{said}");
+    assert!(said["recorded_mean_wait"].as_f64().unwrap() > 1.5, "{said}");
+}
+
 /// Returns the version of the controller.
 fn version(cluster: &Cluster) -> String {
     let status = cluster.json(&["status", "--json"]);

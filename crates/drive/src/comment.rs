@@ -54,7 +54,7 @@ pub enum CommentField {
 
 impl CommentField {
     /// Returns the comment that a driver of this user may write into. It is not known while the accounting is away.
-    pub(crate) fn for_user(slurm: &Slurm, configuration: &Configuration, user: u32) -> Option<CommentField> {
+    pub fn for_user(slurm: &Slurm, configuration: &Configuration, user: u32) -> Option<CommentField> {
         let name = User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name);
         let name = name.unwrap_or_else(|| user.to_string());
         let may = slurm.is_administrator(configuration, user, &name).ok()?;
@@ -62,7 +62,7 @@ impl CommentField {
     }
 
     /// Returns the name of the field for `scontrol`.
-    pub(crate) fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             CommentField::Comment => "Comment",
             CommentField::AdminComment => "AdminComment",

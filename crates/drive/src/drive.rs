@@ -251,7 +251,7 @@ impl Drive {
             .into_iter()
             .map(str::to_owned)
             .collect();
-        let details = Detail::read_with_comments(&self.slurm, cluster, &unknown)?;
+        let details = Detail::read(&self.slurm, cluster, &unknown)?;
         self.changed.clear();
         let vanished = self.scheduler.vanished(cluster);
         let starts = if vanished.is_empty() {

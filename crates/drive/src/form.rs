@@ -147,6 +147,9 @@ mod tests {
     fn a_job_is_planned_on_the_nodes_of_its_kind() {
         let mut cluster = cluster(&NODES, "CR_CPU");
         cluster.nodes.get_mut("n1").unwrap().features = vec!["fast".to_owned()];
+        for (name, gpus) in [("n2", "gpu:a100:2"), ("big", "gpu:t4:2")] {
+            cluster.nodes.get_mut(name).unwrap().gres = Some(gpus.to_owned());
+        }
         let small = Partition { nodes: vec!["n3".into(), "n1".into()], ..Partition::default() };
         cluster.partitions.insert("small".into(), small);
         let site = Site::new(&cluster, &["batch".to_owned(), "small".to_owned()].into(), "miserly");
@@ -167,6 +170,11 @@ mod tests {
             group(&["small"], &Detail { not_nodes: vec!["n1".into()], ..one.clone() }).as_deref(),
             Some("n3")
         );
+        // Any of the GPUs is of no type.
+        for (gpus, on) in [("gres/gpu:a100:1", Some("n2")), ("gres/gpu:1", None)] {
+            let of_type = Detail { gres_per_node: Some(gpus.to_owned()), ..one.clone() };
+            assert_eq!(group(&["batch"], &of_type).as_deref(), on, "{gpus}");
+        }
         let named = Detail { nodes: vec!["n2".into()], ..one.clone() };
         assert_eq!(group(&["batch"], &named).as_deref(), Some("n2"));
         // A second node is free.

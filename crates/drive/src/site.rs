@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Host, HostId, Kind, Machine, Resources, Sharing, Span, Spread, Time};
-use miserly_slurm::{Cluster, Detail, Job, Limit, Node, Partition, Reservation};
+use miserly_slurm::{Cluster, Detail, Job, Limit, Node, NodeNeeds, Partition, Reservation};
 
 use crate::instant::instant;
 
@@ -34,7 +34,8 @@ struct SiteHost {
     /// The resources for jobs.
     capacity: Resources,
     usable: bool,
-    features: Vec<String>,
+    /// Its features and generic resources.
+    kind: Node,
     /// The next begin of a reservation of others.
     taken_from: Option<Time>,
 }
@@ -188,8 +189,8 @@ impl Site {
         hosts
     }
 
-    /// Returns the hosts of the kind that a job asks for, in service or not: of its partitions, with its features, and none of
-    /// those that it excludes.
+    /// Returns the hosts of the kind that a job asks for, in service or not: of its partitions, with its features and types of GPUs, and
+    /// none of those that it excludes.
     fn of_kind(&self, job: &Job, form: &Detail) -> Vec<HostId> {
         let lists = job.partitions.iter().filter_map(|partition| self.by_partition.get(partition));
         let mut hosts: Vec<HostId> = lists.flatten().copied().collect();
@@ -197,12 +198,11 @@ impl Site {
             hosts.sort_unstable();
             hosts.dedup();
         }
-        let features: Vec<String> =
-            form.features.iter().flat_map(|list| list.split('&')).map(str::to_lowercase).collect();
+        // The job may have others beside the nodes that it must have.
+        let needs = NodeNeeds { nodes: vec![], ..form.needs(job) };
         hosts.retain(|host| {
             let host = &self.hosts[host.index()];
-            !form.not_nodes.contains(&host.name)
-                && features.iter().all(|feature| host.features.contains(feature))
+            needs.admit(&host.name, &host.kind)
         });
         hosts
     }
@@ -210,7 +210,7 @@ impl Site {
     /// Returns the only hosts on which a job may be planned, in service or not; `None` if it may be planned on all.
     pub(crate) fn group(&self, job: &Job, form: &Detail) -> Option<Vec<HostId>> {
         let is_whole = |name: &String| self.by_partition.get(name).is_some_and(|on| on.len() == self.len());
-        let is_plain = form.features.is_none() && form.not_nodes.is_empty() && form.nodes.is_empty();
+        let is_plain = form.needs(job) == NodeNeeds::default();
         if is_plain && job.partitions.iter().any(is_whole) {
             return None;
         }
@@ -241,8 +241,8 @@ fn hosts(cluster: &Cluster, nodes: &[(&String, &Node)], own: &str) -> Vec<SiteHo
         name: (*name).clone(),
         capacity: Resources::cpus(node.cpus).with(Kind::Memory, memory(node)).with(Kind::Gpus, node.gpus()),
         usable: node.is_usable() && !held.contains(name),
+        kind: Node { features: node.features.clone(), gres: node.gres.clone(), ..Node::default() },
         taken_from: begins(name),
-        features: node.features.clone(),
     };
     let mut hosts: Vec<SiteHost> = nodes.iter().map(host).collect();
     // Slurm fills the nodes of a job in this order.

@@ -1,6 +1,6 @@
 //! The scheduling of Slurm: a main loop after each event, and cycles at the multiples of an interval.
 
-use miserly_core::{Request, Span, Time};
+use miserly_core::{Kind, Request, Span, Time};
 
 use crate::NaiveOrder;
 use crate::plan::{Plan, Reservation};
@@ -23,21 +23,29 @@ pub struct NaiveCycles {
     pub limits: NaiveLimits,
 }
 
-/// Limits of the jobs that run at the same time: their number and their processors, of all and of each user.
+/// Limits of the jobs that run at the same time: their number and their resources, of all and of each user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NaiveLimits {
     /// The most jobs.
     pub jobs: Option<u64>,
     /// The most processors.
     pub procs: Option<u64>,
+    /// The most GPUs.
+    pub gpus: Option<u64>,
+    /// The most memory, MiB.
+    pub memory: Option<u64>,
     /// The most jobs of a user.
     pub user_jobs: Option<u64>,
     /// The most processors of a user.
     pub user_procs: Option<u64>,
+    /// The most GPUs of a user.
+    pub user_gpus: Option<u64>,
+    /// The most memory of a user, MiB.
+    pub user_memory: Option<u64>,
 }
 
 impl NaiveLimits {
-    /// Returns whether a job would be one too many beside these, and whether it would have too many processors.
+    /// Returns whether a job would be one too many beside these, and whether it would have too much of a resource.
     pub(crate) fn exceeded<'a>(
         self,
         job: &'a Request,
@@ -47,12 +55,25 @@ impl NaiveLimits {
         let own: Vec<&Request> = all.iter().copied().filter(|other| other.user == job.user).collect();
         let too_many =
             |jobs: &[&Request], most: Option<u64>| most.is_some_and(|most| jobs.len() as u64 > most);
-        let too_wide = |jobs: &[&Request], most: Option<u64>| {
-            most.is_some_and(|most| jobs.iter().map(|job| job.procs().get()).sum::<u64>() > most)
+        let of = |request: &Request, kind| match kind {
+            // A limit counts whole MiB.
+            Kind::Memory => request.demand.get(kind).div_ceil(1024),
+            _ => request.demand.get(kind),
         };
+        let too_wide = |jobs: &[&Request], kind, most: Option<u64>| {
+            let sum: u64 = jobs.iter().map(|job| of(job, kind)).sum();
+            most.is_some_and(|most| of(job, kind) > 0 && sum > most)
+        };
+        let resources = [
+            (Kind::Cpus, self.procs, self.user_procs),
+            (Kind::Gpus, self.gpus, self.user_gpus),
+            (Kind::Memory, self.memory, self.user_memory),
+        ];
         (
             too_many(&all, self.jobs) || too_many(&own, self.user_jobs),
-            too_wide(&all, self.procs) || too_wide(&own, self.user_procs),
+            resources
+                .iter()
+                .any(|(kind, most, of_user)| too_wide(&all, *kind, *most) || too_wide(&own, *kind, *of_user)),
         )
     }
 }

@@ -224,8 +224,12 @@ impl Given<'_> {
             *match name {
                 "jobs" => &mut limits.jobs,
                 "procs" => &mut limits.procs,
+                "gpus" => &mut limits.gpus,
+                "memory" => &mut limits.memory,
                 "user_jobs" => &mut limits.user_jobs,
                 "user_procs" => &mut limits.user_procs,
+                "user_gpus" => &mut limits.user_gpus,
+                "user_memory" => &mut limits.user_memory,
                 _ => return None,
             } = Some(most.parse().ok()?);
         }

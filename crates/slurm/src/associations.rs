@@ -29,7 +29,7 @@ pub fn decay_time(half_life: Span) -> SignedDuration {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Associations {
     numbers: BTreeMap<Association, u32>,
-    /// The processor-seconds of each one, decayed.
+    /// The usage of each one, decayed.
     usage: BTreeMap<u32, u64>,
     shares: String,
 }
@@ -102,7 +102,7 @@ impl Associations {
         &self.shares
     }
 
-    /// Returns the usage of each association at an instant, in decayed processor-seconds.
+    /// Returns the usage of each association at an instant, decayed: what its jobs cost, or else their processor-seconds.
     ///
     /// With a half-life it is the sum over the jobs, which must have run before the instant, at least for [`decay_time`]: so it is the
     /// same whenever it is asked. Jobs of deleted associations are not in it, and neither is what an administrator has forgotten.
@@ -124,7 +124,7 @@ impl Associations {
                 // Slurm has counted running jobs at its last computation.
                 let run = seconds(start.max(at), counted(job.end.unwrap_or(now)));
                 if let Some(left) = usage.get_mut(&number).filter(|_| run > 0.0) {
-                    *left = (*left - job.cpus as f64 * run).max(0.0);
+                    *left = (*left - job.charge() * run).max(0.0);
                 }
             }
             return usage;
@@ -135,7 +135,7 @@ impl Associations {
             let end = job.end.filter(|end| *end < at).map_or(at, &counted);
             if start < end {
                 let run = decay.of_run(seconds(start, at), seconds(end, at));
-                *usage.entry(number).or_default() += job.cpus as f64 * run;
+                *usage.entry(number).or_default() += job.charge() * run;
             }
         }
         usage

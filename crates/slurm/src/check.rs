@@ -6,11 +6,11 @@ use std::fmt::{self, Display};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use crate::cluster::{SHOW_NODES, SHOW_PARTITIONS, described, named};
+use crate::cluster::{Columns, SHOW_NODES, SHOW_PARTITIONS, described, named};
 use crate::version::{Form, Standing, forms_of};
 use crate::{
-    AccountedJob, Allocated, Associations, Cluster, Comments, Configuration, Detail, Job, JobState, Node,
-    Partition, Slurm, SlurmError, accounted_jobs, qualities,
+    AccountedJob, Allocated, Associations, Cluster, Configuration, Detail, Job, JobState, Node, Partition,
+    Slurm, SlurmError, accounted_jobs, qualities,
 };
 
 /// The time before now from which on the accounting is read.
@@ -48,6 +48,11 @@ pub struct Check {
     pub test_only: String,
     /// The number of the probe, if one was submitted.
     pub probe: Option<u64>,
+    /// The comment of jobs into which a driver of this user would write, if it is known.
+    pub driver_writes: Option<&'static str>,
+    /// The configuration, as far as it could be read.
+    #[serde(skip)]
+    pub configuration: Configuration,
 }
 
 /// A command, and what became of it.
@@ -98,8 +103,8 @@ impl Check {
         check.version = Some(cluster.configuration.version.clone()).filter(|version| !version.is_empty());
         check.standing = cluster.configuration.standing();
         check.forms = forms_of(&cluster.configuration.version).collect();
-        let comments = check.read("squeue, comments", Cluster::comments(slurm), BTreeMap::len);
-        check.compare_descriptions(slurm, &cluster, &comments);
+        let columns = check.read("squeue -O", Cluster::columns(slurm), BTreeMap::len);
+        check.compare_descriptions(slurm, &cluster, &columns);
         check.compare_accounting(slurm, &cluster);
         check.read_optional("sshare", Associations::read(slurm), |_| 1);
         check.read_optional("sacctmgr show qos", qualities(slurm), Vec::len);
@@ -112,6 +117,7 @@ impl Check {
         if probe {
             check.probe(slurm);
         }
+        check.configuration = cluster.configuration;
         check
     }
 
@@ -175,10 +181,10 @@ impl Check {
         &mut self,
         slurm: &Slurm,
         cluster: &Cluster,
-        comments: &BTreeMap<String, Comments>,
+        columns: &BTreeMap<String, Columns>,
     ) {
         let read = slurm.descriptions(&[]).and_then(|answer| {
-            Ok((Detail::of_answer(slurm, cluster.jobs.values(), &answer.text)?, answer.text))
+            Ok((Detail::of_answer(slurm, cluster.jobs.values(), &answer.text, columns)?, answer.text))
         });
         let (details, text) = self.read("scontrol show job", read, |(details, _)| details.len());
         let starts = description_starts(&text);
@@ -189,9 +195,9 @@ impl Check {
             self.differences.extend(of_description(cluster, job, detail));
             // A comment may have line breaks, so its description may go on.
             let description = starts.get(&job.number).map_or("", |start| &text[*start..]);
-            let Comments { user, admin } = comments.get(id).cloned().unwrap_or_default();
-            for (field, text) in [("Comment", user), ("AdminComment", admin)] {
-                if let Some(text) = text.filter(|text| !has_field(description, field, text)) {
+            let values = columns.get(id).map(Columns::named).into_iter().flatten();
+            for (field, text) in values.filter_map(|(field, text)| Some((field, text?))) {
+                if !has_field(description, field, text) {
                     let one = format!("squeue prints {text:?}");
                     self.differences.push(Difference::new(id, field, one, "scontrol does not"));
                 }
@@ -202,7 +208,7 @@ impl Check {
     /// Compares what `sacct` and `squeue` say of the jobs that run.
     fn compare_accounting(&mut self, slurm: &Slurm, cluster: &Cluster) {
         let since = Timestamp::now() - ACCOUNTED;
-        let read = self.read_optional("sacct", accounted_jobs(slurm, since, None), Vec::len);
+        let read = self.read_optional("sacct", accounted_jobs(slurm, since, None, false), Vec::len);
         let running = cluster.jobs.values().filter(|job| job.state == JobState::Running);
         let running: BTreeMap<u64, &Job> = running.map(|job| (job.number, job)).collect();
         for accounted in read.unwrap_or_default() {
@@ -322,7 +328,7 @@ fn of_accounting(job: &Job, accounted: &AccountedJob) -> Vec<Difference> {
 fn found_of_probe(slurm: &Slurm, number: u64) -> Result<Vec<Difference>, SlurmError> {
     let cluster = Cluster::read(slurm)?;
     let id = number.to_string();
-    let details = Detail::read_with_comments(slurm, &cluster, std::slice::from_ref(&id))?;
+    let details = Detail::read(slurm, &cluster, std::slice::from_ref(&id))?;
     let Some((job, detail)) = cluster.jobs.get(&id).zip(details.get(&id)) else {
         let one = "sbatch accepted it".to_owned();
         return Ok(vec![Difference::new(&id, "the probe", one, "squeue or scontrol does not show it")]);

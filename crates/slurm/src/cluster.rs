@@ -2,6 +2,8 @@
 
 mod change;
 
+mod columns;
+
 mod configuration;
 
 mod detail;
@@ -26,6 +28,8 @@ use crate::fields::Fields;
 use crate::{Slurm, SlurmError};
 
 pub use change::{Change, changes};
+pub(crate) use columns::Columns;
+pub use columns::Comments;
 pub use configuration::Configuration;
 pub use detail::{Allocated, Detail};
 pub(crate) use detail::{allocated, described};
@@ -47,9 +51,6 @@ pub(crate) const SHOW_PARTITIONS: [&str; 4] = ["-a", "-o", "show", "partition"];
 
 /// The words of `scontrol` for all reservations.
 const SHOW_RESERVATIONS: [&str; 4] = ["-a", "-o", "show", "reservation"];
-
-/// The columns of `squeue` with the comments of a job. The comment of an administrator has no letter for `-o`.
-const COMMENT_COLUMNS: [&str; 3] = ["JobArrayID", "Comment", "admin_comment"];
 
 /// A cluster, as its controller showed it.
 ///
@@ -163,16 +164,23 @@ impl Cluster {
 
     /// Reads the comments of the jobs that have not ended, by name ([`Job::id`]). A job without a comment is left out.
     ///
-    /// In the lines of `scontrol` other fields, and other texts of users, stand behind a comment.
-    ///
     /// # Errors
     /// If they cannot be read.
     pub fn comments(slurm: &Slurm) -> Result<BTreeMap<String, Comments>, SlurmError> {
+        let comments = Cluster::columns(slurm)?.into_iter().map(|(id, columns)| (id, columns.comments));
+        Ok(comments.filter(|(_, comments)| *comments != Comments::default()).collect())
+    }
+
+    /// Reads the columns that have no letter, by the name of the job ([`Job::id`]).
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn columns(slurm: &Slurm) -> Result<BTreeMap<String, Columns>, SlurmError> {
         let mark = format!("{SEPARATOR}{}", mark()?);
         // A column without a width is neither filled up nor cut.
-        let columns = COMMENT_COLUMNS.map(|name| format!("{name}:{mark}")).join(",");
+        let columns = columns::COLUMNS.map(|name| format!("{name}:{mark}")).join(",");
         let answer = slurm.ask("squeue", &["-a", "-h", "-r", "-O", &columns])?;
-        Ok(Comments::parse(&answer.text, &mark))
+        Ok(Columns::parse(&answer.text, &mark))
     }
 
     /// Reads the jobs, and returns the time that it took.
@@ -183,30 +191,6 @@ impl Cluster {
         let jobs =
             lines.map(|line| Job::parse(line).map(|job| (job.id.clone(), job))).collect::<Result<_, _>>()?;
         Ok((jobs, answer.took))
-    }
-}
-
-/// The comments of a job, byte for byte.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Comments {
-    /// That of its user.
-    pub user: Option<String>,
-    /// That of an administrator.
-    pub admin: Option<String>,
-}
-
-impl Comments {
-    /// Returns the comments in an answer of `squeue` with [`COMMENT_COLUMNS`], each of which ends with a mark.
-    fn parse(text: &str, mark: &str) -> BTreeMap<String, Comments> {
-        let values: Vec<&str> = text.split(mark).collect();
-        let comment =
-            |text: &&str| Some(*text).filter(|text| !matches!(*text, "" | "(null)")).map(str::to_owned);
-        let comments = |values: &[&str]| {
-            let [id, user, admin] = values else { return None };
-            Some((id.trim().to_owned(), Comments { user: comment(user), admin: comment(admin) }))
-        };
-        let all = values.chunks_exact(COMMENT_COLUMNS.len()).filter_map(comments);
-        all.filter(|(_, comments)| *comments != Comments::default()).collect()
     }
 }
 

@@ -28,6 +28,8 @@ pub struct RecordedJob {
     pub end: Option<Time>,
     /// Where it ran; none if it did not start, or nothing fits the record.
     pub placement: Option<Placement>,
+    /// What a second of it costs, if the accounting has it. Without it, its processors count.
+    pub billing: Option<u64>,
 }
 
 /// The decisions of a policy beside those of a cluster. They are of jobs that waited at the instant of the state.
@@ -54,8 +56,10 @@ pub struct Comparison<'a> {
     pub machine: &'a Machine,
     /// The policy.
     pub policy: &'a PolicySpec,
-    /// The usage of groups that is not of the jobs of the record.
-    pub past: &'a PastUsage,
+    /// The usage of groups before the instant 0, in decayed processor-seconds.
+    pub past: &'a BTreeMap<u32, f64>,
+    /// What a processor-second costs in the mean.
+    pub processor_billing: f64,
     /// The tree of shares that the policy orders by, if it has one.
     pub shares: Option<&'a ShareTree>,
     /// The instants at which the cluster counts usage and computes priorities.
@@ -92,15 +96,6 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
         next = next.max(last + 1);
     }
     all
-}
-
-/// The usage of groups at an instant: decayed processor-seconds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PastUsage {
-    /// The instant, not before the time 0. It is not known before.
-    pub at: Time,
-    /// The usage.
-    pub groups: BTreeMap<u32, f64>,
 }
 
 impl Comparison<'_> {
@@ -212,17 +207,22 @@ impl Comparison<'_> {
         Some((watch.starts, outcome))
     }
 
-    /// Returns the usage at an instant: that of the past, and that of the jobs since then. `counted`: the runs of jobs count until
+    /// Returns the processors that a job counts for in the usage.
+    fn charge(&self, job: &RecordedJob) -> f64 {
+        job.billing
+            .map_or(job.request.procs().get() as f64, |billing| billing as f64 / self.processor_billing)
+    }
+
+    /// Returns the usage at an instant: that of the past, and that of the jobs since the instant 0. `counted`: the runs of jobs count until
     /// then.
     fn usage_at(&self, at: Time, counted: Time, half_life: Span) -> Usage {
         const SECOND: f64 = 1e6;
         let decay = Decay::new(half_life);
         let age = |instant: Time| (at - instant).as_secs_f64().max(0.0);
-        let (past, origin) =
-            if self.past.at <= at { (Some(self.past), self.past.at) } else { (None, Time::ZERO) };
-        let groups = past.into_iter().flat_map(|past| &past.groups);
-        let mut amounts: BTreeMap<[Option<u32>; 2], f64> = groups
-            .map(|(group, seconds)| ([None, Some(*group)], seconds * decay.over(age(origin))))
+        let mut amounts: BTreeMap<[Option<u32>; 2], f64> = self
+            .past
+            .iter()
+            .map(|(group, seconds)| ([None, Some(*group)], seconds * decay.over(age(Time::ZERO))))
             .collect();
         let last = |end: Time| match self.computations.filter(|_| !self.counts_ends) {
             Some(computations) => computations.last(end),
@@ -231,9 +231,9 @@ impl Comparison<'_> {
         for job in self.jobs {
             let Some(start) = job.start else { continue };
             let until = job.end.filter(|end| *end <= at).map_or(counted, last).min(counted);
-            let start = start.max(origin);
+            let start = start.max(Time::ZERO);
             if start < until {
-                let left = job.request.procs().get() as f64 * decay.of_run(age(start), age(until));
+                let left = self.charge(job) * decay.of_run(age(start), age(until));
                 *amounts.entry([job.request.user, job.request.group]).or_default() += left;
             }
         }
@@ -294,7 +294,7 @@ mod tests {
         let [submit, start, end] = times.map(at);
         let request = Request::new(number, submit, Span::from_secs(limit).unwrap(), Resources::cpus(procs));
         let placement = Some(Placement::on_plain(Resources::cpus(procs)));
-        RecordedJob { request, start: Some(start), end: Some(end), placement }
+        RecordedJob { request, start: Some(start), end: Some(end), placement, billing: None }
     }
 
     fn audit(jobs: &[RecordedJob]) -> CycleAudit {
@@ -303,7 +303,8 @@ mod tests {
             jobs,
             machine: &Machine::plain(4),
             policy: &policy,
-            past: &PastUsage::default(),
+            past: &BTreeMap::new(),
+            processor_billing: 1.0,
             shares: None,
             computations: None,
             counts_ends: true,
@@ -342,36 +343,40 @@ mod tests {
             ..job
         };
         let jobs = [
-            group(job(1, 2, [0, 10, 50], 99), 1),
-            group(job(2, 4, [0, 20, 200], 999), 2),
-            group(job(3, 1, [0, 95, 99], 99), 1),
+            group(job(1, 2, [-30, -20, 20], 99), 1),
+            group(job(2, 4, [-30, -10, 170], 999), 2),
+            group(job(3, 1, [-30, 65, 69], 99), 1),
         ];
         let (machine, policy) = (Machine::plain(8), "slurm".parse().unwrap());
-        let past = PastUsage { at: at(30), groups: [(1, 1000.0), (3, 7.0)].into() };
+        let past = [(1, 1000.0), (3, 7.0)].into();
         let period = Span::from_secs(40).unwrap();
         let counted = Comparison {
             jobs: &jobs,
             machine: &machine,
             policy: &policy,
             past: &past,
+            processor_billing: 1.0,
             shares: None,
-            computations: Some(Computations { period, first: Time::ZERO }),
+            computations: Some(Computations { period, first: at(10) }),
             counts_ends: false,
         };
         let of = |comparison: &Comparison<'_>, now: i64, until: i64, half_life: Span| {
             let usage = comparison.usage_at(at(now), at(until), half_life);
             [1, 2, 3].map(|group| usage.group_processor_seconds(Some(group), at(now)))
         };
-        // Job 1 counts to 40, job 2 to now, and job 3 not at all.
-        assert_eq!(of(&counted, 100, 100, Span::MAX), [1020, 280, 7]);
-        // At the last computation, job 2 had 50 s since the past.
-        assert_eq!(of(&counted, 100, 80, Span::MAX), [1020, 200, 7]);
-        assert_eq!(of(&Comparison { counts_ends: true, ..counted }, 100, 100, Span::MAX), [1044, 280, 7]);
-        // Before the past is known, the record counts from its begin.
-        assert_eq!(of(&counted, 25, 25, Span::MAX), [30, 20, 0]);
+        // Job 1 counts to 10, job 2 to now, and job 3 not at all.
+        assert_eq!(of(&counted, 70, 70, Span::MAX), [1020, 280, 7]);
+        // At the last computation, job 2 had 50 s since the instant 0.
+        assert_eq!(of(&counted, 70, 50, Span::MAX), [1020, 200, 7]);
+        assert_eq!(of(&Comparison { counts_ends: true, ..counted }, 70, 70, Span::MAX), [1044, 280, 7]);
         // 70 s later, a quarter is left of the past with a half-life of 35 s.
-        let halved = of(&Comparison { jobs: &[], ..counted }, 100, 100, Span::from_secs(35).unwrap());
+        let halved = of(&Comparison { jobs: &[], ..counted }, 70, 70, Span::from_secs(35).unwrap());
         assert_eq!(halved, [250, 0, 2]);
+        // A second of the second job costs as much as ten processors, of which each costs two in the mean.
+        let mut billed = jobs.clone();
+        billed[1].billing = Some(20);
+        let weighed = Comparison { jobs: &billed, processor_billing: 2.0, ..counted };
+        assert_eq!(of(&weighed, 70, 70, Span::MAX), [1020, 700, 7]);
     }
 
     #[test]
@@ -382,7 +387,8 @@ mod tests {
             jobs: &[job(1, 3, [0, 0, 100], 100)],
             machine: &machine,
             policy: &policy,
-            past: &PastUsage::default(),
+            past: &BTreeMap::new(),
+            processor_billing: 1.0,
             shares: None,
             computations: None,
             counts_ends: true,

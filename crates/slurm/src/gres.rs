@@ -1,5 +1,7 @@
 //! Generic resources, as Slurm writes them.
 
+use std::collections::BTreeMap;
+
 /// Returns the number of GPUs in a list such as `gpu:a100:4(S:0),nvme:1`, `gres:gpu:2` or `cpu=4,gres/gpu=2,gres/gpu:a100=2`.
 ///
 /// In a list of trackable resources the whole number stands beside those of each type.
@@ -16,6 +18,23 @@ pub fn gpus(list: &str) -> u64 {
         return whole.iter().sum();
     }
     items().map(|(_, count)| count).sum()
+}
+
+/// Returns the numbers of GPUs of each type in a list. Those without a type are left out.
+///
+/// # Example
+/// ```
+/// let types = miserly_slurm::gpu_types("gpu:a100:4(S:0-1),gpu:2,nvme:a100:1");
+/// assert_eq!(types, [("a100".to_owned(), 4)].into());
+/// ```
+pub fn gpu_types(list: &str) -> BTreeMap<String, u64> {
+    let mut types = BTreeMap::new();
+    for (kind, count) in list.split(',').filter_map(|item| gpus_of(item.trim())) {
+        if !kind.is_empty() {
+            *types.entry(kind.to_owned()).or_insert(0) += count;
+        }
+    }
+    types
 }
 
 /// Returns the type of GPUs in an item, and their number.

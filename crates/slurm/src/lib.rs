@@ -43,6 +43,8 @@ mod live_limits;
 
 mod new_job;
 
+mod node_needs;
+
 mod obstacle;
 
 mod poller;
@@ -59,7 +61,7 @@ mod rights;
 
 mod statistics;
 
-mod submit_line;
+mod submission;
 
 mod twin;
 
@@ -67,7 +69,7 @@ mod twin_queues;
 
 mod version;
 
-pub use accounting::{AccountedJob, accounted_jobs, learn, log};
+pub use accounting::{AccountedJob, accounted_jobs, learn, log, processor_billing};
 pub use array::{ArrayRequest, ArrayState, task_ranges};
 pub use associations::{Association, Associations, decay_time};
 pub use audit::{Audit, AuditSummary};
@@ -77,14 +79,15 @@ pub use cluster::{
     Node, Partition, Reservation, Setting, changes,
 };
 pub use command::Slurm;
-pub use cycles::{Comparison, CycleAudit, PastUsage, RecordedJob};
+pub use cycles::{Comparison, CycleAudit, RecordedJob};
 pub use error::SlurmError;
 pub use forecasts::{Forecasts, JobForecast, forecasts};
-pub use gres::gpus;
+pub use gres::{gpu_types, gpus};
 pub use holes::Hole;
 pub use host_list::{HostListError, hosts};
 pub use live_limits::{AssociationLimits, Limits};
 pub use new_job::{NewJob, NewJobError};
+pub use node_needs::NodeNeeds;
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
 pub use queue_nodes::Observed;

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Cluster, Job, Quality, Slurm, SlurmError, qualities};
+use crate::twin_queues::limits as parsed_limits;
+use crate::{
+    Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm, SlurmError, gpu_types, gpus, qualities,
+};
 
 /// The limits of qualities of service and of associations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,10 +29,8 @@ pub struct AssociationLimits {
     pub user: Option<String>,
     /// The partition, if it is for one.
     pub partition: Option<String>,
-    /// The most running jobs of it together (`GrpJobs`).
-    pub all_jobs: Option<u64>,
-    /// The most processors of its running jobs together (`GrpTRES`).
-    pub all_procs: Option<u64>,
+    /// Those of all of its running jobs together (`GrpJobs`, `GrpTRES`).
+    pub all: QualityLimits,
     /// The most running jobs of the user (`MaxJobs`).
     pub jobs: Option<u64>,
 }
@@ -74,13 +75,12 @@ impl Limits {
             let limits = AssociationLimits {
                 account: account.to_owned(),
                 partition: named(partition),
-                all_jobs: all_jobs.parse().ok(),
-                all_procs: all.split(',').find_map(|one| one.strip_prefix("cpu=")?.parse().ok()),
+                all: parsed_limits([("GrpJobs", all_jobs), ("GrpTRES", all)].into_iter()),
                 // Users without a limit of their own have that of their account, in lines of their own.
                 jobs: jobs.parse().ok().filter(|_| user.is_some()),
                 user,
             };
-            if limits.all_jobs.or(limits.all_procs).or(limits.jobs).is_some() {
+            if limits.all != QualityLimits::default() || limits.jobs.is_some() {
                 self.associations.push(limits);
             }
         }
@@ -119,6 +119,7 @@ impl Limits {
 pub(crate) enum Owner {
     Quality,
     Association,
+    Array,
 }
 
 /// A limit of running jobs, with the jobs that count for it.
@@ -135,9 +136,35 @@ pub(crate) struct LiveLimit<'a> {
 
 impl LiveLimit<'_> {
     /// Returns whether a job exceeds it by itself.
-    pub(crate) fn excludes(&self, job: &Job) -> bool {
-        let needs = if self.name.ends_with("procs") { job.cpus } else { 1 };
-        needs > self.most && self.jobs.contains(job.id.as_str())
+    pub(crate) fn excludes(&self, job: &Job, detail: Option<&Detail>) -> bool {
+        amount(self.name, job, detail) > self.most && self.jobs.contains(job.id.as_str())
+    }
+
+    /// Returns the limit, in words.
+    pub(crate) fn words(&self) -> String {
+        let what = match self.name.trim_start_matches("user_") {
+            "procs" => "processors",
+            "gpus" => "GPUs",
+            "memory" => "MiB of memory",
+            _ => "jobs",
+        };
+        format!("{} may have {} {what} at a time", self.whose, self.most)
+    }
+}
+
+/// Returns what a job counts for a limit.
+fn amount(limit: &str, job: &Job, detail: Option<&Detail>) -> u64 {
+    match limit.trim_start_matches("user_") {
+        "procs" => job.cpus,
+        "gpus" => {
+            let otherwise = detail.and_then(|detail| detail.gres_otherwise.as_deref()).map_or(0, gpus);
+            job.gpus_on(job.nodes.max(1)).max(otherwise).max(detail.map_or(0, |detail| detail.gpus))
+        }
+        "memory" => {
+            let memory = detail.map_or(job.memory, |detail| detail.memory_of(job));
+            memory.map_or(0, |memory| memory.kilobytes(job.cpus, job.nodes).div_ceil(1024))
+        }
+        _ => 1,
     }
 }
 
@@ -150,6 +177,13 @@ pub(crate) fn limit_of_reason(reason: &str) -> Option<(Owner, &'static str)> {
         "QOSMaxCpuPerUserLimit" => (Owner::Quality, "user_procs"),
         "AssocGrpJobsLimit" | "AssocMaxJobsLimit" => (Owner::Association, "jobs"),
         "AssocGrpCpuLimit" => (Owner::Association, "procs"),
+        "QOSGrpGRES" => (Owner::Quality, "gpus"),
+        "QOSMaxGRESPerUser" => (Owner::Quality, "user_gpus"),
+        "AssocGrpGRES" => (Owner::Association, "gpus"),
+        "QOSGrpMemLimit" => (Owner::Quality, "memory"),
+        "QOSMaxMemoryPerUser" => (Owner::Quality, "user_memory"),
+        "AssocGrpMemLimit" => (Owner::Association, "memory"),
+        "JobArrayTaskLimit" => (Owner::Array, "jobs"),
         _ => return None,
     })
 }
@@ -194,13 +228,10 @@ impl Cluster {
                 Some(user) => format!("the user {user} in the account {}", association.account),
                 None => format!("the account {}", association.account),
             };
-            let kinds = [
-                ("jobs", association.all_jobs, "jobs"),
-                ("procs", association.all_procs, "procs"),
-                ("jobs", association.jobs, "user_jobs"),
-            ];
-            for (name, most, of_quality) in kinds {
-                let Some(most) = most else { continue };
+            let all = association.all.known.iter().map(|(name, most)| (*name, *most, *name));
+            for (name, most, of_quality) in
+                all.chain(association.jobs.map(|most| ("jobs", most, "user_jobs")))
+            {
                 let holds = |job: &Job| {
                     let own = limits.quality(job.qos.as_ref());
                     limits.holds_for(association, job, self.partition_of(job))
@@ -211,6 +242,111 @@ impl Cluster {
             }
         }
         all
+    }
+
+    /// Returns the limits that are not simulated and may hold up some of these jobs: all of the jobs for which such a limit holds have more
+    /// than it together. The names of the waiting ones among them come with the limit, in words.
+    pub(crate) fn unknown_limits<'a>(
+        &self,
+        limits: &Limits,
+        details: &BTreeMap<String, Detail>,
+        jobs: &[&'a Job],
+    ) -> BTreeMap<&'a str, String> {
+        let mut found = BTreeMap::new();
+        let mut add = |whose: String, others: &[String], holds: &dyn Fn(&Job) -> bool| {
+            for (limit, column, resource, most) in others.iter().filter_map(|limit| parse_unknown(limit)) {
+                // Each user or account has its own.
+                let part = |job: &Job| match column {
+                    "MaxTRESPU" | "MaxJobsPU" => Some(job.user.to_string()),
+                    "MaxTRESPA" | "MaxJobsPA" => job.account.clone(),
+                    _ => None,
+                };
+                let mut parts: BTreeMap<Option<String>, (u64, Vec<&'a str>)> = BTreeMap::new();
+                for job in jobs.iter().filter(|job| holds(job)) {
+                    let amount = unknown_amount(resource, job, details.get(&job.id));
+                    let (sum, waiting) = parts.entry(part(job)).or_default();
+                    *sum += amount;
+                    waiting.extend((amount > 0 && job.state == JobState::Pending).then_some(job.id.as_str()));
+                }
+                for (_, waiting) in parts.into_values().filter(|(sum, _)| *sum > most) {
+                    let words = format!("it may wait for a limit of {whose} that is not simulated ({limit})");
+                    found.extend(waiting.into_iter().map(|id| (id, words.clone())));
+                }
+            }
+        };
+        for quality in &limits.qualities {
+            let holds = |job: &Job| {
+                let partition = self.partition_of(job).and_then(|name| self.partitions.get(name));
+                let of_partition = partition.and_then(|partition| partition.quality.as_ref());
+                [job.qos.as_ref(), of_partition].contains(&Some(&quality.name))
+            };
+            add(format!("the quality of service {}", quality.name), &quality.limits.others, &holds);
+        }
+        for association in &limits.associations {
+            let whose = association.user.as_ref().map_or_else(
+                || format!("the account {}", association.account),
+                |user| format!("the user {user} in the account {}", association.account),
+            );
+            add(whose, &association.all.others, &|job| {
+                limits.holds_for(association, job, self.partition_of(job))
+            });
+        }
+        found
+    }
+}
+
+/// Returns the limits of arrays: the most tasks of each one that may run at a time.
+pub(crate) fn array_limits<'a>(details: &BTreeMap<String, Detail>, jobs: &[&'a Job]) -> Vec<LiveLimit<'a>> {
+    let mut arrays: BTreeMap<u64, (u64, BTreeSet<&str>)> = BTreeMap::new();
+    for job in jobs {
+        let Some((array, _)) = job.array else { continue };
+        let (most, tasks) = arrays.entry(array).or_default();
+        // A task by itself does not show it.
+        *most = details.get(&job.id).and_then(|detail| detail.array_limit).unwrap_or(0).max(*most);
+        tasks.insert(&job.id);
+    }
+    let limited = arrays.into_iter().filter(|(_, (most, _))| *most > 0);
+    limited
+        .map(|(array, (most, jobs))| LiveLimit {
+            owner: Owner::Array,
+            whose: format!("the array {array}"),
+            name: "jobs",
+            most,
+            jobs,
+        })
+        .collect()
+}
+
+/// Returns a limit that is not simulated, with its column, its resource and its value, if it bounds what runs at a time.
+fn parse_unknown(limit: &str) -> Option<(&str, &str, &str, u64)> {
+    let (column, rest) = limit.split_once('=')?;
+    let (resource, most) = rest.split_once('=').unwrap_or(("", rest));
+    let bounds_running = matches!(column, "GrpTRES" | "MaxTRESPU" | "MaxTRESPA" | "MaxJobsPA");
+    Some((limit, column, resource, most.parse().ok().filter(|_| bounds_running)?))
+}
+
+/// Returns what a job counts for a limit that is not simulated. Of a resource that is not known, it may have any amount.
+fn unknown_amount(resource: &str, job: &Job, detail: Option<&Detail>) -> u64 {
+    let lists = || {
+        let otherwise = detail.and_then(|detail| detail.gres_otherwise.as_deref());
+        [job.gres.as_deref(), otherwise].into_iter().flatten()
+    };
+    if resource == "cpu" {
+        job.cpus
+    } else if resource == "node" {
+        job.nodes.max(1)
+    } else if resource.is_empty() {
+        1
+    } else if let Some(kind) = resource.strip_prefix("gres/gpu:") {
+        lists().filter_map(|list| gpu_types(list).remove(kind)).max().unwrap_or(0) * job.nodes.max(1)
+    } else if resource == "gres/gpu" {
+        amount("gpus", job, detail)
+    } else if resource == "mem" {
+        amount("memory", job, detail)
+    } else {
+        let name = resource.trim_start_matches("gres/");
+        let may_have = resource == "billing" || lists().any(|list| list.contains(name));
+        u64::from(may_have) * u64::from(u32::MAX)
     }
 }
 
@@ -284,6 +420,7 @@ mod tests {
         let expected = [
             ("the account physics", "jobs", 10, "1 2 3 5"),
             ("the account physics", "procs", 100, "1 2 3 5"),
+            ("the account physics", "gpus", 4, "1 2 3 5"),
             ("the user ann in the account lasers", "jobs", 2, "1"),
             ("the user bob in the account lasers", "jobs", 1, "2"),
         ];
@@ -293,7 +430,53 @@ mod tests {
         );
         let (numbers, written) = written_limits(&all, jobs.iter().map(|job| job.id.as_str()));
         assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [("1", 1), ("2", 2), ("3", 3), ("5", 3)]);
-        assert_eq!(written.as_deref(), Some("1+2+3: jobs=10; 1+2+3: procs=100; 1: jobs=2; 2: jobs=1"));
+        assert_eq!(
+            written.as_deref(),
+            Some("1+2+3: jobs=10; 1+2+3: procs=100; 1+2+3: gpus=4; 1: jobs=2; 2: jobs=1")
+        );
+    }
+
+    #[test]
+    fn a_limit_that_is_not_simulated_may_hold_up_jobs() {
+        let running = |job: Job| Job { state: JobState::Running, ..job };
+        let with = |gres: &str, job: Job| Job { gres: Some(gres.to_owned()), nodes: 2, ..job };
+        let jobs = [
+            running(with("gres/gpu:a100:1", job("1", 1, "physics", "batch"))),
+            with("gres/gpu:a100:1", job("2", 1, "physics", "batch")),
+            with("gres/gpu:t4:1", job("3", 1, "physics", "batch")),
+            job("4", 2, "physics", "batch"),
+        ];
+        let jobs: Vec<&Job> = jobs.iter().collect();
+        let found = |lines: &str| {
+            let mut limits = Limits::default();
+            limits.add_associations(lines);
+            let found = Cluster::default().unknown_limits(&limits, &BTreeMap::new(), &jobs);
+            found.into_iter().map(|(id, why)| format!("{id}: {why}")).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(
+            found("physics|||root||gres/gpu:a100=3|\n"),
+            "2: it may wait for a limit of the account physics that is not simulated (GrpTRES=gres/gpu:a100=3)"
+        );
+        // The two jobs have four of them together.
+        assert_eq!(found("physics|||root||gres/gpu:a100=4|\n"), "");
+        assert_eq!(found("physics|||root||node=5|\n").lines().count(), 3);
+        assert_eq!(found("physics|||root||node=9,gres/nic=0|\n"), "");
+        assert_eq!(found("physics|||root||gres/t4=1|\n").lines().count(), 1);
+        assert_eq!(found("physics|||root||billing=99|\n").lines().count(), 3);
+    }
+
+    #[test]
+    fn an_array_has_a_limit_of_its_own() {
+        let task =
+            |id: &str, number: u64| Job { array: Some((number, "1".to_owned())), ..job(id, 1, "x", "batch") };
+        let jobs = [task("7_1", 7), task("7_2", 7), task("8_1", 8)];
+        let with = |limit| Detail { array_limit: limit, ..Detail::default() };
+        let details = [("7_1", with(None)), ("7_2", with(Some(2))), ("8_1", with(Some(0)))];
+        let details = details.map(|(id, detail)| (id.to_owned(), detail)).into();
+        let jobs: Vec<&Job> = jobs.iter().collect();
+        let limits = array_limits(&details, &jobs);
+        assert_eq!((limits.len(), limits[0].most, limits[0].jobs.len()), (1, 2, 2));
+        assert_eq!(limits[0].words(), "the array 7 may have 2 jobs at a time");
     }
 
     #[test]

@@ -30,9 +30,11 @@ impl Cluster {
         if job.partitions.iter().all(down) {
             return Some("its partition is not up".to_owned());
         }
-        if let Some(limit) = limits.iter().find(|limit| limit.excludes(job)) {
-            let what = if limit.name.ends_with("procs") { "processors" } else { "jobs" };
-            return Some(format!("{} may have {} {what} at a time", limit.whose, limit.most));
+        if let Some(limit) = limits.iter().find(|limit| limit.excludes(job, detail)) {
+            return Some(limit.words());
+        }
+        if let Some(why) = detail.and_then(not_simulated) {
+            return Some(why);
         }
         if let Some((owner, name)) = limit_of_reason(reason) {
             let is_meant = |limit: &&LiveLimit<'_>| limit.owner == owner && limit.name == name;
@@ -49,6 +51,20 @@ impl Cluster {
         let cpus: u64 = nodes.iter().filter_map(|node| self.nodes.get(*node)).map(|node| node.cpus).sum();
         (job.cpus > cpus).then(|| format!("it needs {} processors of {cpus} that are in service", job.cpus))
     }
+}
+
+/// Returns what a job asks for that is not simulated, if there is anything.
+fn not_simulated(detail: &Detail) -> Option<String> {
+    if let Some(licences) = &detail.licences {
+        return Some(format!("it asks for licences, which are not simulated ({licences})"));
+    }
+    let needs = detail.needs(&Job::default());
+    if let Some(list) = needs.features.as_ref().filter(|_| needs.has_unknown_features()) {
+        return Some(format!("it asks for features in a form that is not simulated ({list})"));
+    }
+    let required = detail.nodes.len() as u64;
+    (required > 0 && detail.least_nodes > required)
+        .then(|| format!("it must have {} and other nodes, which is not simulated", detail.nodes.join(", ")))
 }
 
 /// Returns a reason of Slurm in words.

@@ -208,6 +208,7 @@ mod tests {
             start: Some(at(*start)),
             end: Some(at(*end)),
             placement: None,
+            billing: None,
         };
         let mut recorded: Vec<RecordedJob> = (1..).zip(jobs).map(job).collect();
         let names = (1..).zip(jobs).map(|(number, (.., hosts))| {
@@ -241,6 +242,7 @@ mod tests {
             start: Some(Time::ZERO),
             end: None,
             placement: None,
+            billing: None,
         };
         let on = |procs: &[(&str, Option<u64>)]| -> Vec<RecordedHost> {
             procs.iter().map(|(name, procs)| ((*name).to_owned(), *procs)).collect()
@@ -291,7 +293,8 @@ mod tests {
         assert_eq!(parse_hosts("JobId=8 JobState=PENDING StartTime=Unknown"), None);
         let machine = cluster(3, 8).machine();
         let request = Request::new(7, Time::ZERO, Span::TICK, Resources::cpus(11_u64));
-        let mut jobs = [RecordedJob { request, start: Some(Time::ZERO), end: None, placement: None }];
+        let mut jobs =
+            [RecordedJob { request, start: Some(Time::ZERO), end: None, placement: None, billing: None }];
         place_jobs(&machine, &mut jobs, &[(7, known.to_vec())].into());
         let shares = jobs[0].placement.as_ref().map(Placement::shares).unwrap();
         let procs: Vec<u64> = shares.iter().map(|share| share.amount.cpus_count().get()).collect();

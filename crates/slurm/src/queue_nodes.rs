@@ -8,7 +8,7 @@ use miserly_core::{
 };
 
 use crate::twin_queues::groups_of;
-use crate::{Amount, BackfillCycles, Cluster, Detail, Job, JobState, Limits, Slurm, cycles, gpus};
+use crate::{Amount, BackfillCycles, Cluster, Detail, Job, JobState, Limits, NodeNeeds, Slurm, cycles, gpus};
 
 /// Answers of the controller beside the state of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,8 +59,8 @@ pub(crate) struct QueueNodes<'a> {
     machine: Machine,
     /// The free resources of each node beside the jobs that hold nodes.
     free: Vec<Resources>,
-    /// The nodes of each partition that has some of them.
-    groups: BTreeMap<&'a str, HostGroup>,
+    /// The nodes of each kind that waiting jobs ask for in a partition, where those are not all nodes.
+    groups: BTreeMap<(&'a str, NodeNeeds), HostGroup>,
 }
 
 impl<'a> QueueNodes<'a> {
@@ -91,9 +91,12 @@ impl<'a> QueueNodes<'a> {
         let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
         queue.free = hosts.iter().map(|host| host.capacity).collect();
         let machine = Machine::new(hosts).with_spread(spread);
-        let names = partitions.iter().map(|name| (*name, *name));
+        let waiting = cluster.jobs.values().filter(|job| job.state == JobState::Pending);
+        let kind = |job: &'a Job| Some((*partitions.get(cluster.partition_of(job)?)?, queue.needs(job)));
+        let kinds: BTreeSet<(&str, NodeNeeds)> = waiting.filter_map(kind).collect();
+        let kinds = kinds.into_iter().map(|(name, needs)| ((name, needs.clone()), name, needs));
         let closed = if with_closed { cluster.closed(&machine) } else { vec![] };
-        (queue.machine, queue.groups) = groups_of(cluster, machine.with_closed_hosts(closed), names);
+        (queue.machine, queue.groups) = groups_of(cluster, machine.with_closed_hosts(closed), kinds);
         (!queue.free.is_empty()).then_some(queue)
     }
 
@@ -103,6 +106,11 @@ impl<'a> QueueNodes<'a> {
 
     fn detail(&self, job: &Job) -> Option<&'a Detail> {
         self.observed.details.get(&job.id).filter(|detail| !detail.is_unreadable)
+    }
+
+    /// Returns what a job asks of the kind of its nodes.
+    fn needs(&self, job: &Job) -> NodeNeeds {
+        self.detail(job).map_or_else(|| Detail::default().needs(job), |detail| detail.needs(job))
     }
 
     fn memory(&self, job: &Job) -> Option<Amount> {
@@ -160,8 +168,11 @@ impl<'a> QueueNodes<'a> {
             Some(detail) => (detail.least_nodes, detail.most_nodes.filter(|most| *most < here)),
             None => (job.nodes, None),
         };
-        let least = least.max(1);
-        let group = self.cluster.partition_of(job).and_then(|name| self.groups.get(name)).copied();
+        let needs = self.needs(job);
+        // It has all of the nodes that it must have.
+        let least = least.max(needs.nodes.len() as u64).max(1);
+        let name = self.cluster.partition_of(job);
+        let group = name.and_then(|name| self.groups.get(&(name, needs))).copied();
         // On one host, neither the form nor the group counts.
         let is_elsewhere = here == 1 && group.is_some();
         if least > here || is_elsewhere || self.gpus(job, 1) > self.machine.capacity().get(Kind::Gpus) {

@@ -9,7 +9,7 @@ use miserly_core::{
 use miserly_forecast::{AHEAD_BESIDE_CLOSED, LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
-use crate::live_limits::{LiveLimit, written_limits};
+use crate::live_limits::{LiveLimit, array_limits, written_limits};
 use crate::queue_nodes::{Observed, QueueNodes, estimate};
 use crate::{Cluster, Job, JobState, Twin, TwinQueues, cycles};
 
@@ -44,29 +44,33 @@ impl Cluster {
     /// would take long, it has cycles less often, or is `easy` where there are no limits and no reservations.
     ///
     /// Its machine are the nodes on which jobs can start, with their memory where Slurm counts it, and their GPUs. The nodes are closed
-    /// while reservations hold them. Where the policy does not run on nodes, the machine has processors only. Licences, features and
-    /// required nodes are left out of account.
+    /// while reservations hold them. Where the policy does not run on nodes, the machine has processors only. Jobs have
+    /// nodes of the kind that they ask for there.
     pub fn queues(&self, policy: Option<&PolicySpec>, observed: &Observed) -> Vec<Queue> {
-        let known = if policy.is_none() { self.limits_of_jobs(observed) } else { vec![] };
+        let (known, unknown) = self.limits_of_jobs(observed);
+        let known = if policy.is_none() { known } else { vec![] };
         let mut groups = self.partitions_by_nodes();
         for limit in &known {
             join_limited(&mut groups, &self.partitions_of_limit(limit));
         }
-        let queue = |partitions| self.queue(partitions, policy, observed, &known);
+        let queue = |partitions| self.queue(partitions, policy, observed, &known, &unknown);
         groups.into_iter().filter_map(queue).collect()
     }
 
-    /// Returns the limits that hold for running jobs and for those that may have a forecast.
-    fn limits_of_jobs<'a>(&'a self, observed: &Observed) -> Vec<LiveLimit<'a>> {
+    /// Returns the limits that hold for running jobs and for those that may have a forecast, and the waiting jobs that may wait for a
+    /// limit that is not simulated, with the limit in words.
+    fn limits_of_jobs<'a>(&'a self, observed: &Observed) -> (Vec<LiveLimit<'a>>, BTreeMap<&'a str, String>) {
         let counts = |job: &&Job| match job.state {
             JobState::Pending => job.may_have_forecast(),
             JobState::Suspended => false,
             JobState::Running | JobState::Other(_) => true,
         };
         let jobs: Vec<&Job> = self.jobs.values().filter(counts).collect();
-        let limits = self.live_limits(&observed.limits, &jobs);
+        let mut limits = self.live_limits(&observed.limits, &jobs);
+        limits.extend(array_limits(&observed.details, &jobs));
         let waits = |id: &&&str| self.jobs.get(**id).is_some_and(|job| job.state == JobState::Pending);
-        limits.into_iter().filter(|limit| limit.jobs.iter().any(|id| waits(&id))).collect()
+        limits.retain(|limit| limit.jobs.iter().any(|id| waits(&id)));
+        (limits, self.unknown_limits(&observed.limits, &observed.details, &jobs))
     }
 
     /// Returns the partitions of the jobs that count for a limit.
@@ -101,6 +105,7 @@ impl Cluster {
         policy: Option<&PolicySpec>,
         observed: &Observed,
         limits: &[LiveLimit<'_>],
+        unknown: &BTreeMap<&str, String>,
     ) -> Option<Queue> {
         let plans_closed = policy.is_none_or(|policy| policy.needs().closed_hosts);
         let nodes: BTreeSet<&str> = partitions
@@ -117,7 +122,10 @@ impl Cluster {
             let mine = self.partition_of(job).is_some_and(|name| partitions.contains(name));
             match &job.state {
                 _ if !mine => {}
-                JobState::Pending => match self.obstacle(job, detail(job), &nodes, limits) {
+                JobState::Pending => match self
+                    .obstacle(job, detail(job), &nodes, limits)
+                    .or_else(|| unknown.get(job.id.as_str()).cloned())
+                {
                     Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
                     None => waiting.push(job),
                 },

@@ -199,6 +199,16 @@ impl Cluster {
             limits: limits.as_deref(),
         };
         let mut twin = self.configuration.twin(machinery, ordered);
+        let weighed = self
+            .partitions
+            .iter()
+            .find_map(|(name, partition)| Some((name, partition.billing_weights.as_ref()?)));
+        twin.left_out
+            .extend(weighed.filter(|_| associations.is_some() && !ordered).map(|(name, weights)| {
+            format!(
+                "TRESBillingWeights of jobs that the simulation starts ({weights} of the partition {name})"
+            )
+        }));
         if self.configuration.enforces_limits {
             let lacks = |quality: &Quality| {
                 let others = &quality.limits.others;

@@ -1,12 +1,13 @@
 //! The queues of a twin: the partitions of a cluster, each with the qualities of service of its jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{HostGroup, HostId, Machine};
 use miserly_import::ImportedLog;
 use miserly_workload::swf::Field;
 
-use crate::{Cluster, Job, Partition, Slurm, SlurmError};
+use crate::cluster::amount;
+use crate::{Amount, Cluster, Job, NodeNeeds, Slurm, SlurmError};
 
 /// The jobs of a partition with a quality of service: the same tier, the same part of a priority, the same nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,7 @@ pub struct Quality {
 /// The limits of the running jobs of a quality of service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QualityLimits {
-    /// The most jobs, processors, and these for each user, by the names of the parameter `limits` of the policy `slurm`.
+    /// The most jobs, processors, GPUs and MiB of memory, and these for each user, by the names of the parameter `limits` of the policy `slurm`.
     pub known: Vec<(&'static str, u64)>,
     /// The limits that the twin lacks, as Slurm writes them.
     pub others: Vec<String>,
@@ -81,26 +82,45 @@ impl TwinQueues {
         self.0.iter().map(|(number, queue)| (*number, queue))
     }
 
-    /// Returns the machine with a group of hosts for each partition that has some of the nodes, and the group of each queue.
-    pub fn groups(&self, cluster: &Cluster, machine: Machine) -> (Machine, BTreeMap<u32, HostGroup>) {
-        groups_of(cluster, machine, self.iter().map(|(number, queue)| (number, queue.partition.as_str())))
+    /// Returns the machine with a group of hosts for each kind of nodes that is not the whole machine, and the group of each queue with
+    /// each of these needs.
+    pub fn groups(
+        &self,
+        cluster: &Cluster,
+        machine: Machine,
+        needs: &BTreeSet<(u32, NodeNeeds)>,
+    ) -> (Machine, BTreeMap<(u32, NodeNeeds), HostGroup>) {
+        let plain = self.iter().map(|(number, _)| (number, NodeNeeds::default()));
+        let all: BTreeSet<(u32, NodeNeeds)> = plain.chain(needs.iter().cloned()).collect();
+        let known = all.into_iter().filter_map(|(number, needs)| {
+            let partition = self.0.get(&number)?.partition.as_str();
+            Some(((number, needs.clone()), partition, needs))
+        });
+        groups_of(cluster, machine, known)
     }
 }
 
-/// Returns a machine with a group of hosts for each of these partitions that has some of the nodes, and the groups.
+/// Returns a machine with a group of hosts for the nodes of each of these partitions that meet the needs, and the groups by key. All hosts
+/// are no group.
 pub(crate) fn groups_of<'a, K: Ord>(
     cluster: &Cluster,
     machine: Machine,
-    partitions: impl Iterator<Item = (K, &'a str)>,
+    kinds: impl Iterator<Item = (K, &'a str, NodeNeeds)>,
 ) -> (Machine, BTreeMap<K, HostGroup>) {
-    let hosts = |partition: &Partition| -> Vec<HostId> {
-        let has = |(_, host): &(HostId, &miserly_core::Host)| partition.nodes.contains(&host.name);
-        (0..).map(HostId).zip(machine.hosts()).filter(has).map(|(host, _)| host).collect()
-    };
     let mut members: Vec<Vec<HostId>> = vec![];
     let mut groups = BTreeMap::new();
-    for (key, partition) in partitions {
-        let Some(hosts) = cluster.partitions.get(partition).map(hosts) else { continue };
+    let mut partitions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (key, name, needs) in kinds {
+        let Some(partition) = cluster.partitions.get(name) else { continue };
+        let nodes =
+            partitions.entry(name).or_insert_with(|| partition.nodes.iter().map(String::as_str).collect());
+        let has = |(_, host): &(HostId, &miserly_core::Host)| {
+            let is_admitted =
+                || cluster.nodes.get(&host.name).is_none_or(|node| needs.admit(&host.name, node));
+            nodes.contains(host.name.as_str()) && is_admitted()
+        };
+        let hosts: Vec<HostId> =
+            (0..).map(HostId).zip(machine.hosts()).filter(has).map(|(host, _)| host).collect();
         if hosts.len() == machine.hosts().len() {
             continue;
         }
@@ -158,25 +178,28 @@ fn parse_qualities(lines: &str) -> Vec<Quality> {
     lines.lines().filter_map(quality).collect()
 }
 
-/// Returns the limits of columns with their values. Of trackable resources, processors are known.
-fn limits<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> QualityLimits {
+/// The limits that are known, with the column and the name of the resource.
+const KNOWN: [(&str, &str, &str); 8] = [
+    ("GrpJobs", "", "jobs"),
+    ("GrpTRES", "cpu", "procs"),
+    ("GrpTRES", "gres/gpu", "gpus"),
+    ("GrpTRES", "mem", "memory"),
+    ("MaxJobsPU", "", "user_jobs"),
+    ("MaxTRESPU", "cpu", "user_procs"),
+    ("MaxTRESPU", "gres/gpu", "user_gpus"),
+    ("MaxTRESPU", "mem", "user_memory"),
+];
+
+/// Returns the limits of columns with their values.
+pub(crate) fn limits<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> QualityLimits {
     let mut limits = QualityLimits::default();
     for (column, value) in columns.filter(|(_, value)| !value.is_empty()) {
-        let known = match column {
-            "GrpJobs" => Some("jobs"),
-            "MaxJobsPU" => Some("user_jobs"),
-            "GrpTRES" => Some("procs"),
-            "MaxTRESPU" => Some("user_procs"),
-            _ => None,
-        };
         for one in value.split(',') {
-            let most = match one.split_once('=') {
-                Some(("cpu", most)) => Some(most),
-                Some(_) => None,
-                None => Some(one),
-            };
-            match known.zip(most.and_then(|most| most.parse().ok())) {
-                Some(limit) => limits.known.push(limit),
+            let (resource, most) = one.split_once('=').unwrap_or(("", one));
+            let known = KNOWN.iter().find(|known| (known.0, known.1) == (column, resource));
+            let most = if resource == "mem" { amount(most).map(Amount::mebi) } else { most.parse().ok() };
+            match known.zip(most) {
+                Some(((.., name), most)) => limits.known.push((*name, most)),
                 None => limits.others.push(format!("{column}={one}")),
             }
         }
@@ -191,6 +214,7 @@ mod tests {
     use miserly_workload::Trace;
 
     use super::*;
+    use crate::Partition;
 
     #[test]
     fn queues_are_partitions_with_their_qualities() {
@@ -223,13 +247,13 @@ mod tests {
         assert_eq!(jobs.map(|job| queues.number_of(&job)), [Some(3), Some(4)]);
         let host = |name: &str| Host { name: name.to_owned(), capacity: Resources::cpus(1_u64) };
         let machine = Machine::new(["n1", "n2"].map(host).into()).with_spread(Spread::Any);
-        let (machine, groups) = queues.groups(&cluster, machine);
+        let (machine, groups) = queues.groups(&cluster, machine, &BTreeSet::new());
         assert_eq!(
-            groups.keys().copied().collect::<Vec<_>>(),
+            groups.keys().map(|(number, _)| *number).collect::<Vec<_>>(),
             [2, 4],
             "the jobs of the partition of one node"
         );
-        let of_long = groups.get(&2).copied();
+        let of_long = groups.get(&(2, NodeNeeds::default())).copied();
         assert_eq!([0, 1].map(|host| machine.permits(of_long, HostId(host))), [false, true]);
         let weights = [("PriorityWeightQOS".to_owned(), "10".to_owned())];
         let mut cluster = cluster;
@@ -243,13 +267,48 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_of_nodes_is_a_group_of_its_own() {
+        let node = |gres: &str| crate::Node { gres: Some(gres.to_owned()), ..crate::Node::default() };
+        let nodes = [("n1", "gpu:t4:1"), ("n2", "gpu:a100:1"), ("n3", "gpu:a100:1")];
+        let partition =
+            Partition { nodes: ["n1", "n2", "n3"].map(str::to_owned).into(), ..Partition::default() };
+        let cluster = Cluster {
+            nodes: nodes.map(|(name, gres)| (name.to_owned(), node(gres))).into(),
+            partitions: [("batch".to_owned(), partition)].into(),
+            ..Cluster::default()
+        };
+        let queues = TwinQueues([(1, TwinQueue { partition: "batch".to_owned(), quality: None })].into());
+        let host = |name: &str| Host { name: name.to_owned(), capacity: Resources::cpus(1_u64) };
+        let machine = Machine::new(["n1", "n2", "n3"].map(host).into()).with_spread(Spread::Any);
+        let needs =
+            |kind: &str| NodeNeeds { gpu_types: [(kind.to_owned(), 1)].into(), ..NodeNeeds::default() };
+        let wanted = ["a100", "h100"].map(|kind| (1, needs(kind))).into();
+        let (machine, groups) = queues.groups(&cluster, machine, &wanted);
+        let on = |needs: NodeNeeds| {
+            groups
+                .get(&(1, needs))
+                .map(|group| [0, 1, 2].map(|host| machine.permits(Some(*group), HostId(host))))
+        };
+        assert_eq!(on(NodeNeeds::default()), None, "all nodes");
+        assert_eq!(on(needs("a100")), Some([false, true, true]));
+        assert_eq!(on(needs("h100")), Some([false; 3]));
+    }
+
+    #[test]
     fn limits_of_qualities_are_those_of_their_queues() {
-        let lines = "normal|1|0||||||||||\nsmall|2|0|3|cpu=8,gres/gpu=2|1|cpu=4|||cpu=100|||\n";
+        let lines = "normal|1|0||||||||||\nsmall|2|0|3|cpu=8,gres/gpu=2,node=4|1|cpu=4,mem=2G|||cpu=100|||\n";
         let qualities = parse_qualities(lines);
         assert_eq!(qualities[0].limits, QualityLimits::default());
-        let known = [("jobs", 3), ("procs", 8), ("user_jobs", 1), ("user_procs", 4)];
+        let known = [
+            ("jobs", 3),
+            ("procs", 8),
+            ("gpus", 2),
+            ("user_jobs", 1),
+            ("user_procs", 4),
+            ("user_memory", 2048),
+        ];
         assert_eq!(qualities[1].limits.known, known);
-        assert_eq!(qualities[1].limits.others, ["GrpTRES=gres/gpu=2", "GrpTRESMins=cpu=100"]);
+        assert_eq!(qualities[1].limits.others, ["GrpTRES=node=4", "GrpTRESMins=cpu=100"]);
         let queue = |partition: &str, quality: &str| TwinQueue {
             partition: partition.to_owned(),
             quality: Some(quality.to_owned()),
@@ -262,8 +321,11 @@ mod tests {
         assert_eq!(cluster.twin(&queues, &qualities, None, false).policy, "slurm");
         cluster.configuration.enforces_limits = true;
         let twin = cluster.twin(&queues, &qualities, None, false);
-        assert_eq!(twin.policy, "slurm(limits='1+5: jobs=3, procs=8, user_jobs=1, user_procs=4')");
-        assert_eq!(twin.left_out, ["limits of the quality small (GrpTRES=gres/gpu=2, GrpTRESMins=cpu=100)"]);
+        assert_eq!(
+            twin.policy,
+            "slurm(limits='1+5: jobs=3, procs=8, gpus=2, user_jobs=1, user_procs=4, user_memory=2048')"
+        );
+        assert_eq!(twin.left_out, ["limits of the quality small (GrpTRES=node=4, GrpTRESMins=cpu=100)"]);
         twin.policy.parse::<miserly_policies::PolicySpec>().expect("a policy");
     }
 }

@@ -30,7 +30,10 @@ pub(super) fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     let clock = Stopwatch::start();
     let shown = std::io::stderr().is_terminal();
     poller.poll()?;
-    warn(poller.cluster().and_then(|cluster| cluster.configuration.untested_version()));
+    if let Some(cluster) = poller.cluster() {
+        warn(cluster.configuration.untested_version());
+        warn(cluster.configuration.preempts());
+    }
     let write = |rows: &[Record]| args.jobs.as_ref().map_or(Ok(()), |path| write_rows(path, rows));
     write(&[])?;
     end_at_signal();

@@ -1,6 +1,7 @@
 //! `miserly slurm check`: whether the commands of a cluster mean what this program reads.
 
 use anyhow::bail;
+use miserly_drive::CommentField;
 use miserly_slurm::{Check, CommandCheck, Form, Standing};
 
 use crate::args::SlurmCheckArgs;
@@ -8,7 +9,13 @@ use crate::commands::live::{counted, table};
 use crate::output::{print, print_json};
 
 pub(super) fn check(args: &SlurmCheckArgs) -> anyhow::Result<()> {
-    let check = Check::run(&args.cluster.slurm(), args.probe);
+    let slurm = args.cluster.slurm();
+    let mut check = Check::run(&slurm, args.probe);
+    if check.version.is_some() {
+        let user = rustix::process::getuid().as_raw();
+        check.driver_writes =
+            CommentField::for_user(&slurm, &check.configuration, user).map(CommentField::key);
+    }
     if args.json {
         print_json(&check)?;
     } else {
@@ -51,6 +58,17 @@ fn text(check: &Check) -> String {
     if !check.test_only.is_empty() {
         text += &format!("sbatch --test-only of one processor: {}\n", check.test_only);
     }
+    text += match check.driver_writes {
+        Some("AdminComment") => {
+            "a driver of this account writes promises into AdminComment: the comments of users stay as they are\n"
+        }
+        Some(_) => {
+            "a driver of this account writes promises into Comment, behind the text of the user: it is no administrator\n"
+        }
+        None => {
+            "where a driver of this account writes promises is not known: the accounting gives no answer\n"
+        }
+    };
     if let Some(probe) = check.probe {
         text += &format!("job {probe} was submitted as a probe, held, and cancelled\n");
     }

@@ -1,6 +1,8 @@
 //! The policy `slurm` on nodes: whole nodes in reservations, and times rounded to the clock.
 
-use miserly_core::{EventOrder, Form, HostGroup, HostId, Machine, Request, Resources, Span, Spread, Time};
+use miserly_core::{
+    EventOrder, Form, Host, HostGroup, HostId, Kind, Machine, Request, Resources, Span, Spread, Time,
+};
 use miserly_sim::Job;
 
 use crate::support::{machine, run_on};
@@ -103,4 +105,20 @@ fn jobs_over_a_limit_are_passed() {
     assert_eq!(limited("1: user_jobs=1", [1, 1, 2, 2]), [0, 100, 2, 3]);
     assert_eq!(limited("1+2: procs=4", [1, 1, 2, 3]), [0, 1, 101, 3]);
     assert_eq!(limited("all: user_procs=6", [1, 2, 3, 4]), [0, 1, 101, 3]);
+    // The first two jobs have a GPU and 1 MiB each, and the last one nothing but processors.
+    let of_resource = |limits: &str| {
+        let mut jobs = jobs_of(&[(0, 1, 100, 100), (1, 1, 100, 100), (2, 1, 50, 50)]);
+        for job in &mut jobs[..2] {
+            job.request.demand = job.request.demand.with(Kind::Gpus, 1).with(Kind::Memory, 1024);
+        }
+        let host = |name: &str| Host {
+            name: name.to_owned(),
+            capacity: Resources::cpus(4_u64).with(Kind::Gpus, 2).with(Kind::Memory, 4096),
+        };
+        let nodes = Machine::new(["a", "b"].map(host).into()).with_spread(Spread::Any);
+        starts_of(&nodes, &format!("slurm(bf_interval=10s, limits='{limits}')"), &jobs)
+    };
+    assert_eq!(of_resource("all: gpus=2"), [0, 1, 2]);
+    assert_eq!(of_resource("all: gpus=1"), [0, 100, 2]);
+    assert_eq!(of_resource("all: user_memory=1"), [0, 100, 2]);
 }

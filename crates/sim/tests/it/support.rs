@@ -203,11 +203,12 @@ const IN_CYCLES: [&str; 5] = [
 ];
 
 /// Limits of running jobs, with cycles. No job of up to four processors exceeds one by itself.
-pub(crate) const LIMITED: [&str; 4] = [
+pub(crate) const LIMITED: [&str; 5] = [
     "slurm(bf_interval=1s, bf_resolution=1s, limits='all: user_jobs=2')",
     "slurm(bf_interval=1s, bf_resolution=1s, limits='all: user_procs=4', order=shortest)",
     "slurm(bf_interval=2s, bf_resolution=3s, limits='all: jobs=3; all: user_jobs=1', bf_max_job_test=2)",
     "slurm(bf_interval=2s, bf_resolution=1s, limits='all: procs=6; all: user_procs=5', order=widest)",
+    "slurm(bf_interval=2s, bf_resolution=1s, limits='all: memory=3; all: user_memory=1')",
 ];
 
 /// Every policy of the family with every order.

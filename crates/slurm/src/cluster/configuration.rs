@@ -41,6 +41,8 @@ pub struct Configuration {
     pub usage_reset: Option<String>,
     /// Whether the limits of associations are enforced (`AccountingStorageEnforce`). Only then usage counts to the end of a job.
     pub enforces_limits: bool,
+    /// Whether the accounting stores the scripts of jobs (`AccountingStoreFlags`).
+    pub stores_scripts: bool,
     /// Whether small jobs have the higher priority.
     pub favours_small: bool,
     /// The flags of the priorities, if any.
@@ -67,6 +69,12 @@ impl Configuration {
         let (period, boot) = self.computations?;
         let period = Span::from_secs(i64::try_from(period).ok()?)?;
         Some(Computations { period, first: Time::from_secs(boot)? })
+    }
+
+    /// Returns a warning if jobs may be preempted, which no forecast simulates.
+    pub fn preempts(&self) -> Option<String> {
+        let kind = self.preemption.as_ref()?;
+        Some(format!("this cluster preempts jobs ({kind}), and no job is preempted in a forecast"))
     }
 
     /// Returns whether jobs have a part of the memory of their nodes (`SelectTypeParameters`).
@@ -112,6 +120,7 @@ impl Configuration {
                 .filter(|period| !period.eq_ignore_ascii_case("none")),
             enforces_limits: value("AccountingStorageEnforce")
                 .is_some_and(|what| what.contains("limits") || what.contains("safe")),
+            stores_scripts: value("AccountingStoreFlags").is_some_and(|what| what.contains("job_script")),
             favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
             priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
             preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),

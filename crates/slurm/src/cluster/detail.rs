@@ -6,7 +6,7 @@ use miserly_core::{Kind, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::values::amount;
-use super::{Amount, Comments, Job};
+use super::{Amount, Columns, Job};
 use crate::fields::Fields;
 use crate::{Cluster, Slurm, SlurmError, gpus, hosts};
 
@@ -62,9 +62,9 @@ pub struct Detail {
     /// and not with a task by itself.
     #[serde(default)]
     pub array_limit: Option<u64>,
-    /// The comment of its user, if it was read ([`Cluster::comments`]).
+    /// The comment of its user.
     pub comment: Option<String>,
-    /// The comment of an administrator, if it was read ([`Cluster::comments`]).
+    /// The comment of an administrator.
     #[serde(default)]
     pub admin_comment: Option<String>,
     /// Its allocation on each node, if it runs.
@@ -101,7 +101,7 @@ impl Detail {
     /// Returns the details of these jobs of a cluster, by name. Jobs that are gone have none.
     ///
     /// # Errors
-    /// If `scontrol` cannot be run or fails.
+    /// If `scontrol` or `squeue` cannot be run or fails.
     pub fn read(
         slurm: &Slurm,
         cluster: &Cluster,
@@ -114,14 +114,16 @@ impl Detail {
         }
         let numbers: Vec<u64> = if numbers.len() > FEW { vec![] } else { numbers.into_iter().collect() };
         let answer = slurm.descriptions(&numbers)?;
-        Detail::of_answer(slurm, known(), &answer.text)
+        Detail::of_answer(slurm, known(), &answer.text, &Cluster::columns(slurm)?)
     }
 
-    /// Returns the details of jobs from an answer of `scontrol`, by name. A job whose line is not certain is asked for again.
+    /// Returns the details of jobs from an answer of `scontrol` and the columns of `squeue`, by name. A job whose line is not certain
+    /// is asked for again.
     pub(crate) fn of_answer<'a>(
         slurm: &Slurm,
         jobs: impl Iterator<Item = &'a Job>,
         text: &str,
+        columns: &BTreeMap<String, Columns>,
     ) -> Result<BTreeMap<String, Detail>, SlurmError> {
         // The tasks of an array that wait share one record.
         let mut wanted: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
@@ -146,31 +148,32 @@ impl Detail {
                 // A line that cannot be read costs this job only.
                 let unreadable = Detail { is_unreadable: true, ..Detail::default() };
                 let detail = Detail::parse(&line, &job.name).unwrap_or(unreadable);
-                // In the line, the comment of the user is before them, and may look like them.
-                details.insert(job.id.clone(), Detail { gres_per_node: job.gres.clone(), ..detail });
+                // A job without columns has ended meanwhile.
+                let of_job = columns.get(&job.id).map(|columns| detail.with_columns(job, columns));
+                details.extend(of_job.map(|detail| (job.id.clone(), detail)));
             }
         }
         Ok(details)
     }
 
-    /// Returns the details of these jobs, with their comments ([`Cluster::comments`]).
-    ///
-    /// # Errors
-    /// If `scontrol` or `squeue` cannot be run or fails.
-    pub fn read_with_comments(
-        slurm: &Slurm,
-        cluster: &Cluster,
-        jobs: &[String],
-    ) -> Result<BTreeMap<String, Detail>, SlurmError> {
-        let mut details = Detail::read(slurm, cluster, jobs)?;
-        if !details.is_empty() {
-            let mut comments = Cluster::comments(slurm)?;
-            for (id, detail) in &mut details {
-                let Comments { user, admin } = comments.remove(id).unwrap_or_default();
-                (detail.comment, detail.admin_comment) = (user, admin);
-            }
+    /// Returns the details with the values of columns, which no text of a user looks like.
+    fn with_columns(self, job: &Job, columns: &Columns) -> Detail {
+        let Columns { comments, of_job, of_socket, of_task, memory } = columns;
+        let by_gpu = memory.as_deref().map(gpus).filter(|each| *each > 0).map(|each| {
+            let count = job.gres.as_deref().or(of_job.as_deref()).map_or(1, gpus);
+            Amount::PerNode(each.saturating_mul(count))
+        });
+        Detail {
+            memory: by_gpu.or(self.memory),
+            gres_per_node: job.gres.clone(),
+            gres_otherwise: [of_job, of_task, of_socket]
+                .into_iter()
+                .flatten()
+                .find_map(|list| without_processors(list)),
+            comment: comments.user.clone(),
+            admin_comment: comments.admin.clone(),
+            ..self
         }
-        Ok(details)
     }
 
     /// Returns the details in a line. Its first free text, the name of the job, is left out: it may look like fields.
@@ -193,18 +196,15 @@ impl Detail {
             cpus_per_task: fields.number("CPUs/Task").unwrap_or(1).max(1),
             least_nodes: natural(least)?.max(1),
             most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
-            memory: memory(&resources, &fields),
+            memory: memory(&resources),
             gpus: ["ReqTRES", "TRES"].into_iter().find_map(|key| resources.get(key)).map_or(0, gpus),
             least_cpus: fields.number("MinCPUsNode").unwrap_or(1),
             tasks_per_node: fields
                 .get("NtasksPerN:B:S:C")
                 .and_then(|text| text.split(':').next()?.parse().ok())
                 .unwrap_or(0),
-            gres_per_node: text("TresPerNode"),
-            gres_otherwise: ["TresPerJob", "TresPerTask", "TresPerSocket"]
-                .into_iter()
-                .filter_map(|key| fields.get(key))
-                .find_map(without_processors),
+            gres_per_node: None,
+            gres_otherwise: None,
             features: text("Features"),
             nodes: list("ReqNodeList")?,
             not_nodes: list("ExcNodeList")?,
@@ -227,12 +227,8 @@ fn array_limit(fields: &Fields<'_>) -> Option<u64> {
     fields.number("ArrayTaskThrottle").ok().or(has_several.then_some(0))
 }
 
-/// Returns the requested memory. By GPU it is that of all GPUs on a node. `all` are the fields of the whole line.
-fn memory(fields: &Fields<'_>, all: &Fields<'_>) -> Option<Amount> {
-    if let Some(each) = all.get("MemPerTres").map(gpus).filter(|each| *each > 0) {
-        let count = ["TresPerNode", "TresPerJob"].into_iter().find_map(|key| all.get(key)).map_or(1, gpus);
-        return Some(Amount::PerNode(each.saturating_mul(count)));
-    }
+/// Returns the requested memory, unless it is by GPU.
+fn memory(fields: &Fields<'_>) -> Option<Amount> {
     match fields.get("MinMemoryCPU").and_then(amount) {
         Some(Amount::PerNode(memory) | Amount::PerCpu(memory)) => Some(Amount::PerCpu(memory)),
         None => fields.get("MinMemoryNode").and_then(amount),
@@ -342,14 +338,13 @@ mod tests {
 
     #[test]
     fn the_form_of_a_job_is_read() {
-        let line = "JobId=7 JobName=x NumNodes=9 UserId=ann(1001) Dependency=(null) EligibleTime=1795639196 ReqNodeList=(null) ExcNodeList=node[1-2] NodeList= NumNodes=2-3 NumCPUs=6 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* MinCPUsNode=2 MinMemoryCPU=1.50G Features=big OverSubscribe=OK Licenses=(null) WorkDir=/tmp Comment=\"a | b\" StdErr=/dev/null TresPerNode=gres:gpu:2 ";
+        let line = "JobId=7 JobName=x NumNodes=9 UserId=ann(1001) Dependency=(null) EligibleTime=1795639196 ReqNodeList=(null) ExcNodeList=node[1-2] NodeList= NumNodes=2-3 NumCPUs=6 CPUs/Task=1 NtasksPerN:B:S:C=2:0:*:* MinCPUsNode=2 MinMemoryCPU=1.50G Features=big OverSubscribe=OK Licenses=(null) WorkDir=/tmp Comment=\"a | b\" StdErr=/dev/null ";
         let detail = Detail::parse(line, "x NumNodes=9").unwrap();
         assert_eq!((detail.least_nodes, detail.most_nodes), (2, Some(3)));
         assert_eq!((detail.least_cpus, detail.tasks_per_node, detail.exclusive), (2, 2, false));
         assert_eq!((detail.nodes.len(), detail.not_nodes.join(" ")), (0, "node1 node2".to_owned()));
         assert_eq!((detail.features.as_deref(), detail.licences), (Some("big"), None));
         assert_eq!(detail.eligible, Some(1_795_639_196));
-        assert_eq!(detail.gres_per_node.as_deref(), Some("gres:gpu:2"));
         assert_eq!(detail.memory, Some(Amount::PerCpu(1536)));
         let open = Detail::parse(
             "JobId=7 JobName=y Requeue=1 BatchFlag=1 NumNodes=1 OverSubscribe=NO EligibleTime=Unknown Comment=free text StdErr=x",
@@ -364,18 +359,32 @@ mod tests {
         assert_eq!(Detail::parse(spaces, " NumNodes=x ").unwrap().least_nodes, 1);
     }
 
+    /// A text of a user looks like each value that the columns have.
     #[test]
-    fn memory_by_gpu_is_that_of_all_gpus_of_a_node() {
-        let memory = |fields: &str| {
-            Detail::parse(&format!("JobId=7 JobName=x NumNodes=1 {fields}"), "x").unwrap().memory
+    fn memory_and_generic_resources_are_those_of_the_columns() {
+        let forged = "JobId=7 JobName=x NumNodes=1 MinMemoryNode=1000M Features=(null) SubmitLine=sbatch --wrap MemPerTres=gres/gpu:9 \
+            TresPerNode=gres/gpu:9 TresPerJob=gres/gpu:9 TresPerTask=gres/gpu:9 WorkDir=/";
+        let read = |gres: Option<&str>, columns: &Columns| {
+            let job = Job { gres: gres.map(str::to_owned), ..Job::default() };
+            let detail = Detail::parse(forged, "x").unwrap().with_columns(&job, columns);
+            (detail.memory, detail.gres_per_node, detail.gres_otherwise)
         };
+        let list = |text: &str| Some(text.to_owned());
+        assert_eq!(read(None, &Columns::default()), (Some(Amount::PerNode(1000)), None, None));
         // Slurm 22.05, and 24.11.
-        let old = "MinMemoryNode=0 Features=(null) StdOut=/o MemPerTres=gres:gpu:1500 TresPerNode=gres:gpu:2";
-        let new =
-            "MinMemoryTRES=1500M Features=(null) StdOut=/o MemPerTres=gres/gpu:1500 TresPerNode=gres/gpu:2";
-        assert_eq!([old, new].map(memory), [Some(Amount::PerNode(3000)); 2]);
-        assert_eq!(memory("MemPerTres=gres/gpu:500 TresPerJob=gres/gpu:3"), Some(Amount::PerNode(1500)));
-        assert_eq!(memory("MinMemoryNode=0"), None);
+        for (memory, gres) in [("gres:gpu:1500", "gres:gpu:2"), ("gres/gpu:1500", "gres/gpu:2")] {
+            let by_gpu = Columns { memory: list(memory), ..Columns::default() };
+            assert_eq!(read(Some(gres), &by_gpu), (Some(Amount::PerNode(3000)), list(gres), None));
+        }
+        let of_job =
+            Columns { memory: list("gres/gpu:500"), of_job: list("gres/gpu:3"), ..Columns::default() };
+        assert_eq!(read(None, &of_job), (Some(Amount::PerNode(1500)), None, list("gres/gpu:3")));
+        let of_task = |text: &str| read(None, &Columns { of_task: list(text), ..Columns::default() }).2;
+        // Slurm 24.11, 23.11, and 22.05: processors by task are no generic resources.
+        assert_eq!(
+            ["cpu=2", "cpu:2", "cpu=2,gres/gpu=1", "gres:gpu:1"].map(of_task),
+            [None, None, list("gres/gpu=1"), list("gres:gpu:1")]
+        );
     }
 
     #[test]
@@ -388,21 +397,6 @@ mod tests {
         assert_eq!(line, "JobId=3 UserId=ann(1) NumNodes=2 Comment=a");
         assert_eq!(Detail::parse(&line, name).unwrap().least_nodes, 2);
         assert_eq!(first_description("slurm_load_jobs error: Invalid job id specified\n", "x"), "");
-    }
-
-    #[test]
-    fn processors_by_task_are_no_generic_resources() {
-        let otherwise = |fields: &str| {
-            Detail::parse(&format!("JobId=7 JobName=x NumNodes=1 CPUs/Task=2 {fields}"), "x")
-                .unwrap()
-                .gres_otherwise
-        };
-        // Slurm 24.11, 23.11, and 22.05.
-        assert_eq!(otherwise("TresPerTask=cpu=2"), None);
-        assert_eq!(otherwise("TresPerTask=cpu:2"), None);
-        assert_eq!(otherwise("TresPerTask=cpu=2,gres/gpu=1").as_deref(), Some("gres/gpu=1"));
-        assert_eq!(otherwise("TresPerTask=gres:gpu:1").as_deref(), Some("gres:gpu:1"));
-        assert_eq!(otherwise("TresPerJob=gres/gpu:2 TresPerTask=cpu=2").as_deref(), Some("gres/gpu:2"));
     }
 
     #[test]

@@ -108,6 +108,8 @@ pub struct Partition {
     pub default_memory: Option<Amount>,
     /// The quality of service whose limits hold for all of its jobs.
     pub quality: Option<String>,
+    /// What each resource of its jobs costs (`TRESBillingWeights`), if it is not their processors.
+    pub billing_weights: Option<String>,
 }
 
 impl Partition {
@@ -128,6 +130,7 @@ impl Partition {
             },
             default_memory: default_memory(&|key| fields.get(key).map(str::to_owned)),
             quality: fields.get("QoS").map(str::to_owned),
+            billing_weights: fields.get("TRESBillingWeights").map(str::to_owned),
         };
         Ok((fields.required("PartitionName")?.to_owned(), partition))
     }

@@ -58,18 +58,6 @@ fn a_record_ends_at_the_next_mark() {
     assert_eq!(marked("", "M|").count(), 0);
 }
 
-/// A user may write anything but the mark.
-#[test]
-fn comments_are_read_byte_for_byte() {
-    let text = "7|M two  \"blanks\"\n8|mine|of the site |M|M\n8_1|M(null)|Mof the site|M\n9|M(null)|M|M\n10|MNone|M(null)|M\n";
-    let comments = Comments::parse(text, "|M");
-    let of = |id: &str| comments.get(id).map(|one| (one.user.as_deref(), one.admin.as_deref()));
-    assert_eq!(of("7"), Some((Some(" two  \"blanks\"\n8|mine|of the site "), None)));
-    assert_eq!(of("8_1"), Some((None, Some("of the site"))));
-    assert_eq!((of("9"), of("10")), (None, Some((Some("None"), None))));
-    assert_eq!((comments.len(), Comments::parse("", "|M").len()), (3, 0));
-}
-
 #[test]
 fn a_node_that_registered_wrongly_takes_no_jobs() {
     let states = |state: &str| {

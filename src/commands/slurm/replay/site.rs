@@ -1,6 +1,6 @@
 //! A cluster and its accounting, prepared for a policy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use miserly_core::{Form, HostGroup, JobNumber, Kind, Machine, Request, Resources, Span, Time};
@@ -9,9 +9,9 @@ use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
-    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, Detail, Job, JobState, PastUsage,
+    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, Detail, Job, JobState, NodeNeeds,
     Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinQueues, accounted_jobs, decay_time, known_hosts,
-    qualities,
+    processor_billing, qualities,
 };
 use miserly_workload::swf::{Field, Record};
 
@@ -56,10 +56,11 @@ impl Site {
             (Some(_), None) => (vec![], None),
             (Some(_), Some(half_life)) => {
                 let since = begin.saturating_sub(decay_time(half_life)).unwrap_or(begin);
-                (accounted_jobs(slurm, since, Some(begin))?, period.until)
+                (accounted_jobs(slurm, since, Some(begin), false)?, period.until)
             }
         };
-        let runs = accounted_jobs(slurm, with_warm_up(period), until)?;
+        let with_scripts = cluster.configuration.stores_scripts;
+        let runs = accounted_jobs(slurm, with_warm_up(period), until, with_scripts)?;
         let names = |run: &AccountedJob| run.hosts.iter().map(|name| (name.clone(), None)).collect();
         let mut hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>> =
             runs.iter().filter_map(|run| Some(((run.number, run.start?), names(run)))).collect();
@@ -85,7 +86,7 @@ impl Site {
 
     /// Returns whether a policy plans the nodes of the cluster.
     pub(super) fn runs_on_nodes(&self, policy: &PolicySpec) -> bool {
-        let (machine, _) = self.queues.groups(&self.cluster, self.cluster.machine());
+        let (machine, _) = self.queues.groups(&self.cluster, self.cluster.machine(), &BTreeSet::new());
         policy.build(&machine, 0).is_ok()
     }
 
@@ -93,7 +94,8 @@ impl Site {
     /// processors of the cluster only.
     pub(super) fn prepare(&mut self, accounting: &Accounting, on_nodes: bool) -> Prepared {
         let machine = if on_nodes {
-            let (machine, groups) = self.queues.groups(&self.cluster, self.cluster.machine());
+            let needs = self.needs(accounting);
+            let (machine, groups) = self.queues.groups(&self.cluster, self.cluster.machine(), &needs);
             let memory = self.cluster.configuration.counts_memory();
             self.forms = Forms { groups, memory, machine: Some(machine.clone()) };
             machine
@@ -101,14 +103,42 @@ impl Site {
             self.forms = Forms::default();
             Machine::plain(self.cluster.nodes.values().map(|node| node.cpus).sum::<u64>())
         };
+        let processor_billing = processor_billing(self.runs.iter().chain(&self.earlier));
         Prepared {
             jobs: self.ended(&accounting.log, &accounting.ids),
             machine,
-            past: self.past_usage(),
+            past: self.past_usage(processor_billing),
+            processor_billing,
             shares: self.shares(),
             computations: self.computations(),
             counts_ends: self.cluster.configuration.enforces_limits,
         }
+    }
+
+    /// Returns the queues, with what their jobs ask of the kind of their nodes.
+    fn needs(&self, accounting: &Accounting) -> BTreeSet<(u32, NodeNeeds)> {
+        let runs = self.runs_by_start();
+        let ended = accounting.log.records.iter().zip(&accounting.ids).filter_map(|(record, id)| {
+            let (_, start) = times(record)?;
+            let queue = u32::try_from(record.get(Field::Queue)).ok()?;
+            Some((queue, runs.get(&(*id, self.wall(start)))?.needs.clone()))
+        });
+        let rows = self.rows();
+        let unfinished = self.cluster.jobs.values().filter_map(|job| {
+            let id = i64::try_from(job.number).ok()?;
+            Some((self.queues.number_of(job)?, rows.get(&id)?.needs.clone()))
+        });
+        ended.chain(unfinished).collect()
+    }
+
+    /// Returns the runs of jobs by their numbers and starts.
+    fn runs_by_start(&self) -> BTreeMap<(i64, Timestamp), &AccountedJob> {
+        self.runs.iter().filter_map(|run| Some(((run.number, run.start?), run))).collect()
+    }
+
+    /// Returns the last rows of jobs by their numbers.
+    fn rows(&self) -> BTreeMap<i64, &AccountedJob> {
+        self.runs.iter().map(|run| (run.number, run)).collect()
     }
 
     /// Returns the tree of the shares of the associations.
@@ -116,10 +146,10 @@ impl Site {
         self.associations.as_ref()?.shares().parse().ok()
     }
 
-    /// Returns the usage of associations at the instant 0.
-    fn past_usage(&self) -> PastUsage {
+    /// Returns the usage of associations at the instant 0, in processor-seconds that cost so much.
+    fn past_usage(&self, processor_billing: f64) -> BTreeMap<u32, f64> {
         let configuration = &self.cluster.configuration;
-        let Some(associations) = &self.associations else { return PastUsage::default() };
+        let Some(associations) = &self.associations else { return BTreeMap::new() };
         let half_life = half_life(&self.cluster);
         let computations = configuration.priority_computations().filter(|_| !configuration.enforces_limits);
         let counted = |at: Timestamp| {
@@ -128,8 +158,8 @@ impl Site {
         };
         let now = Timestamp::from_second(configuration.now).unwrap_or(self.begin);
         let jobs = if half_life.is_some() { &self.earlier } else { &self.runs };
-        let groups = associations.usage_at([self.begin, now], half_life, jobs, counted);
-        PastUsage { at: Time::ZERO, groups }
+        let usage = associations.usage_at([self.begin, now], half_life, jobs, counted);
+        usage.into_iter().map(|(group, amount)| (group, amount / processor_billing)).collect()
     }
 
     /// Returns the instants at which the cluster counts usage and computes priorities.
@@ -140,8 +170,7 @@ impl Site {
 
     /// Returns the jobs of the accounting that have ended, as far as their times are known.
     fn ended(&self, log: &ImportedLog, ids: &[i64]) -> Vec<RecordedJob> {
-        let runs: BTreeMap<(i64, Timestamp), &AccountedJob> =
-            self.runs.iter().filter_map(|run| Some(((run.number, run.start?), run))).collect();
+        let runs = self.runs_by_start();
         let job = |(record, id): (&Record, &i64)| {
             let (_, start) = times(record)?;
             self.recorded(record, runs.get(&(*id, self.wall(start))).copied())
@@ -170,12 +199,19 @@ impl Site {
         let request = Request { user: number(Field::User), group, queue, ..request };
         let form = self.forms.form(&request, run);
         let request = Request { form, ..request };
-        Some(RecordedJob { request, start: Some(start), end: Some(start + runtime), placement: None })
+        let billing = run.and_then(|run| run.billing);
+        Some(RecordedJob {
+            request,
+            start: Some(start),
+            end: Some(start + runtime),
+            placement: None,
+            billing,
+        })
     }
 
     /// Returns the jobs that have not ended and wait for nothing but processors, at instants after the instant 0, with their ids.
     pub(super) fn unfinished(&self) -> Vec<(RecordedJob, i64)> {
-        let rows: BTreeMap<i64, &AccountedJob> = self.runs.iter().map(|run| (run.number, run)).collect();
+        let rows = self.rows();
         let jobs = self.cluster.jobs.values();
         let jobs = jobs.filter(|job| job.state != JobState::Pending || job.waits_for_nodes());
         // The jobs of the accounting have positive numbers.
@@ -207,7 +243,8 @@ impl Site {
         let request = Request { user: Some(job.user), group, queue, ..request };
         let form = self.forms.form(&request, row);
         let request = Request { form, ..request };
-        Some(RecordedJob { request, start, end: None, placement: None })
+        let billing = row.and_then(|row| row.billing);
+        Some(RecordedJob { request, start, end: None, placement: None, billing })
     }
 
     /// Returns the wall time of an instant.
@@ -225,7 +262,8 @@ impl Site {
 pub(super) struct Prepared {
     pub(super) jobs: Vec<RecordedJob>,
     machine: Machine,
-    past: PastUsage,
+    past: BTreeMap<u32, f64>,
+    processor_billing: f64,
     /// The tree of the shares of the associations, if they are known.
     shares: Option<ShareTree>,
     computations: Option<Computations>,
@@ -239,6 +277,7 @@ impl Prepared {
             machine: &self.machine,
             policy,
             past: &self.past,
+            processor_billing: self.processor_billing,
             shares: self.shares.as_ref(),
             computations: self.computations,
             counts_ends: self.counts_ends,
@@ -249,8 +288,8 @@ impl Prepared {
 /// The forms of the jobs of a cluster.
 #[derive(Default)]
 struct Forms {
-    /// The group of hosts of each queue that has one.
-    groups: BTreeMap<u32, HostGroup>,
+    /// The groups of hosts of each queue, by what its jobs ask of the kind of their nodes. All nodes are no group.
+    groups: BTreeMap<(u32, NodeNeeds), HostGroup>,
     /// Whether jobs have a part of the memory of their nodes.
     memory: bool,
     /// The machine, if jobs are on nodes.
@@ -263,7 +302,7 @@ impl Forms {
     fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
         let nodes = run.map_or(1, |run| run.nodes);
         let is_one = run.is_some_and(|run| nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1);
-        let group = request.queue.and_then(|queue| self.groups.get(&queue)).copied();
+        let group = self.group(request, run);
         let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
         let parts = u32::try_from(nodes).unwrap_or(0);
         let by_node = parts > 1 || is_one || request.demand.get(Kind::Gpus) > 0;
@@ -271,6 +310,20 @@ impl Forms {
         let apart = Form { group, alone: any.alone, apart: true, ..Form::parts(parts) };
         let fits = machine.could_hold(&Request { form: apart, ..request.clone() });
         if request.procs().get().is_multiple_of(nodes) && fits { apart } else { any }
+    }
+
+    /// Returns the hosts on which a job may run: those of its queue that are of the kind it asks for. If they cannot hold it now, the
+    /// cluster has changed, and it may run on all hosts of its queue.
+    fn group(&self, request: &Request, run: Option<&AccountedJob>) -> Option<HostGroup> {
+        let queue = request.queue?;
+        let of = |needs: NodeNeeds| self.groups.get(&(queue, needs)).copied();
+        let needs = run.map(|run| run.needs.clone()).unwrap_or_default();
+        let can_hold = |group: &HostGroup| {
+            let form = Form { group: Some(*group), ..Form::ANY };
+            let request = Request { form, ..request.clone() };
+            self.machine.as_ref().is_some_and(|machine| machine.could_hold(&request))
+        };
+        of(needs).filter(can_hold).or_else(|| of(NodeNeeds::default()))
     }
 }
 

@@ -54,7 +54,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         params.integer("bf_max_job_test", 1..=1_000_000, 500, "the number of jobs that a cycle tries")?;
     let limits = params.running_limits(
         "limits",
-        "the limits of running jobs: for queues by number, or for all, the most jobs and processors, and those of each user",
+        "the limits of running jobs: for queues by number, or for all, the most jobs, processors, GPUs and MiB of memory, and those of each user",
     )?;
     Ok(Box::new(SlurmRules {
         order,

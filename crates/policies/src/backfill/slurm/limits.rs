@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use miserly_core::{JobId, Ledger, Request};
+use miserly_core::{JobId, Kind, Ledger, Request};
 use thiserror::Error;
 
 /// Limits of the jobs that run at the same time. A job that would exceed one waits, and no job waits for it.
 ///
 /// Each limit holds for the jobs of some queues together, or for `all` jobs. It bounds their number (`jobs`), their processors
-/// (`procs`), or these for each user (`user_jobs`, `user_procs`).
+/// (`procs`), their GPUs (`gpus`), their memory in MiB (`memory`), or these for each user (`user_jobs` and so on).
 ///
 /// # Example
 /// ```
@@ -32,12 +32,16 @@ struct RunningLimit {
     of_user: Most,
 }
 
-/// The most running jobs and processors.
+/// The most running jobs, and the most of each resource that they have together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Most {
     jobs: Option<u64>,
-    procs: Option<u64>,
+    resources: [Option<u64>; RESOURCES.len()],
 }
+
+/// The resources that limits bound, with their names and the parts of each that a limit counts.
+const RESOURCES: [(&str, Kind, u64); 3] =
+    [("procs", Kind::Cpus, 1), ("gpus", Kind::Gpus, 1), ("memory", Kind::Memory, 1024)];
 
 /// The reason why a text is no list of limits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -66,13 +70,11 @@ impl RunningLimit {
         }
         for value in values.split(',') {
             let (name, most) = value.split_once('=')?;
-            let place = match name.trim() {
-                "jobs" => &mut limit.all.jobs,
-                "procs" => &mut limit.all.procs,
-                "user_jobs" => &mut limit.of_user.jobs,
-                "user_procs" => &mut limit.of_user.procs,
-                _ => return None,
+            let (most_of, name) = match name.trim().strip_prefix("user_") {
+                Some(name) => (&mut limit.of_user, name),
+                None => (&mut limit.all, name.trim()),
             };
+            let place = most_of.place(name)?;
             if place.replace(most.trim().parse().ok()?).is_some() {
                 return None;
             }
@@ -91,13 +93,7 @@ impl fmt::Display for RunningLimits {
         let limit = |limit: &RunningLimit| {
             let queues: Vec<String> = limit.queues.iter().map(u32::to_string).collect();
             let queues = if queues.is_empty() { "all".to_owned() } else { queues.join("+") };
-            let values = [
-                ("jobs", limit.all.jobs),
-                ("procs", limit.all.procs),
-                ("user_jobs", limit.of_user.jobs),
-                ("user_procs", limit.of_user.procs),
-            ];
-            let values = values.into_iter().filter_map(|(name, most)| Some(format!("{name}={}", most?)));
+            let values = limit.all.written("").chain(limit.of_user.written("user_"));
             format!("{queues}: {}", values.collect::<Vec<_>>().join(", "))
         };
         f.write_str(&self.0.iter().map(limit).collect::<Vec<_>>().join("; "))
@@ -124,39 +120,65 @@ impl RunningLimits {
 pub(super) enum Exceeded {
     /// The number of jobs.
     Jobs,
-    /// The number of processors.
-    Procs,
+    /// The amount of a resource.
+    Resource,
+}
+
+/// Returns the amounts of a job that limits count, rounded up.
+fn amounts(request: &Request) -> [u64; RESOURCES.len()] {
+    RESOURCES.map(|(_, kind, unit)| request.demand.get(kind).div_ceil(unit))
 }
 
 impl Most {
+    fn place(&mut self, name: &str) -> Option<&mut Option<u64>> {
+        if name == "jobs" {
+            return Some(&mut self.jobs);
+        }
+        let nth = RESOURCES.iter().position(|(known, ..)| *known == name)?;
+        Some(&mut self.resources[nth])
+    }
+
+    /// Returns the limits that there are, with this prefix of their names.
+    fn written(self, prefix: &str) -> impl Iterator<Item = String> {
+        let resources = RESOURCES.into_iter().zip(self.resources).map(|((name, ..), most)| (name, most));
+        [("jobs", self.jobs)]
+            .into_iter()
+            .chain(resources)
+            .filter_map(move |(name, most)| Some(format!("{prefix}{name}={}", most?)))
+    }
+
     /// Returns what a job would exceed beside so much use. The number of jobs comes first.
     fn refuses(self, used: Use, request: &Request) -> Option<Exceeded> {
-        let procs = request.procs().get();
         if self.jobs.is_some_and(|most| used.jobs >= most) {
             return Some(Exceeded::Jobs);
         }
-        self.procs.is_some_and(|most| used.procs + procs > most).then_some(Exceeded::Procs)
+        let mut each = self.resources.into_iter().zip(used.resources).zip(amounts(request));
+        let exceeds = |((most, used), more): ((Option<u64>, u64), u64)| {
+            // A job without the resource is not bounded.
+            more > 0 && most.is_some_and(|most| used + more > most)
+        };
+        each.any(exceeds).then_some(Exceeded::Resource)
     }
 }
 
-/// Running jobs and their processors.
+/// Running jobs and their resources.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     jobs: u64,
-    procs: u64,
+    resources: [u64; RESOURCES.len()],
 }
 
 impl Use {
-    const NONE: Use = Use { jobs: 0, procs: 0 };
+    const NONE: Use = Use { jobs: 0, resources: [0; RESOURCES.len()] };
 
-    fn add(&mut self, procs: u64) {
+    fn add(&mut self, amounts: [u64; RESOURCES.len()]) {
         self.jobs += 1;
-        self.procs += procs;
+        self.resources.iter_mut().zip(amounts).for_each(|(used, more)| *used += more);
     }
 
-    fn remove(&mut self, procs: u64) {
+    fn remove(&mut self, amounts: [u64; RESOURCES.len()]) {
         self.jobs = self.jobs.saturating_sub(1);
-        self.procs = self.procs.saturating_sub(procs);
+        self.resources.iter_mut().zip(amounts).for_each(|(used, less)| *used = used.saturating_sub(less));
     }
 }
 
@@ -188,13 +210,18 @@ impl LimitUse {
         self.each(limits, ledger.request(job), Use::remove);
     }
 
-    fn each(&mut self, limits: &RunningLimits, request: &Request, change: fn(&mut Use, u64)) {
-        let procs = request.procs().get();
+    fn each(
+        &mut self,
+        limits: &RunningLimits,
+        request: &Request,
+        change: fn(&mut Use, [u64; RESOURCES.len()]),
+    ) {
+        let amounts = amounts(request);
         for (_, (all, users)) in
             limits.0.iter().zip(&mut self.0).filter(|(limit, _)| limit.holds_for(request))
         {
-            change(all, procs);
-            change(users.entry(request.user).or_default(), procs);
+            change(all, amounts);
+            change(users.entry(request.user).or_default(), amounts);
         }
     }
 
@@ -220,6 +247,10 @@ mod tests {
         for (text, canonical) in [
             ("all:jobs=3", "all: jobs=3"),
             (" 2 + 1 :user_procs=8,jobs=0 ; all: procs=9 ", "2+1: jobs=0, user_procs=8; all: procs=9"),
+            (
+                "3: user_memory=5,gpus=2,user_gpus=1,memory=7",
+                "3: gpus=2, memory=7, user_gpus=1, user_memory=5",
+            ),
         ] {
             let limits: RunningLimits = text.parse().unwrap();
             assert_eq!(limits.to_string(), canonical);
@@ -233,6 +264,7 @@ mod tests {
             "all: jobs=-1",
             "x: jobs=1",
             "all: nodes=1",
+            "all: user_user_jobs=1",
             "1: jobs=1, jobs=2",
             "all: jobs=1;",
         ] {
@@ -250,5 +282,19 @@ mod tests {
             let request = Request { queue: Some(queue), ..request };
             assert_eq!(limits.never_allow(&request), never, "{queue}: {procs}");
         }
+    }
+
+    #[test]
+    fn gpus_and_memory_are_counted_and_a_job_without_them_is_not_bounded() {
+        use miserly_core::{Resources, Span, Time};
+
+        let limits: RunningLimits = "all: gpus=0, user_memory=2".parse().unwrap();
+        let never = |kind, amount| {
+            let demand = Resources::cpus(9_u64).with(kind, amount);
+            limits.never_allow(&Request::new(1, Time::ZERO, Span::TICK, demand))
+        };
+        assert_eq!([never(Kind::Other, 5), never(Kind::Gpus, 1)], [false, true]);
+        // The third MiB begins behind 2048 kB.
+        assert_eq!([2048, 2049].map(|kilobytes| never(Kind::Memory, kilobytes)), [false, true]);
     }
 }
