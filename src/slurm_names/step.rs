@@ -1,9 +1,10 @@
 //! The tasks of `srun` inside a job: processes beside each other on the processors of the job.
 
 use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, Write, stdin};
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread::JoinHandle;
@@ -91,8 +92,11 @@ fn block_signals() -> nix::Result<SignalFd> {
 
 /// Returns the number of the next step of the job. Each one appends a byte to a file.
 fn step_number(job: &str) -> u64 {
-    let attempt = std::env::var("MISERLY_ATTEMPT").unwrap_or_default();
-    let path = std::env::temp_dir().join(format!("miserly-steps-{}-{job}.{attempt}", jobs::own_uid()));
+    // The folder of an attempt is one of a kind on the machine.
+    let mut hasher = DefaultHasher::new();
+    std::env::var_os("MISERLY_ATTEMPT_FOLDER").hash(&mut hasher);
+    let name = format!("miserly-steps-{}-{job}-{:016x}", jobs::own_uid(), hasher.finish());
+    let path = std::env::temp_dir().join(name);
     let count = || {
         let mut file = OpenOptions::new().append(true).create(true).open(path)?;
         file.write_all(b".")?;
@@ -221,6 +225,11 @@ impl Step<'_> {
         command.stdout(output.map_or_else(labelled, Stdio::from));
         command.stderr(error.map_or_else(labelled, Stdio::from));
         command.stdin(self.input(nth)?);
+        // SAFETY: the closure only makes a system call.
+        #[allow(unsafe_code)]
+        unsafe {
+            command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(Into::into))
+        };
         command.spawn()
     }
 

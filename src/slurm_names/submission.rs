@@ -12,7 +12,7 @@ use miserly_api::submit::{
 };
 use miserly_units::slurm::kibibytes;
 
-use super::options::Given;
+use super::options::{Given, Value};
 use super::sinfo::queues;
 use super::times::{instant, limit};
 use super::{CLUSTER, host, jobs};
@@ -40,10 +40,14 @@ impl Requested {
         let now = Zoned::now();
         for (row, value) in given.options() {
             let value = value.unwrap_or_default();
+            // Templates of programs leave values empty.
+            if value.is_empty() && row.value == Value::Required {
+                continue;
+            }
             let of = |message: String| format!("--{}={value}: {message}", row.long);
             let submission = &mut options.submission;
             match row.long {
-                "job-name" => submission.name = Some(value.to_owned()).filter(|name| !name.is_empty()),
+                "job-name" => submission.name = Some(value.to_owned()),
                 "comment" => submission.comment = Some(comment(value)).filter(|text| !text.trim().is_empty()),
                 "time" => options.time = Some(limit(value)?),
                 "partition" => submission.queue = value.split(',').next().map(str::to_owned),
