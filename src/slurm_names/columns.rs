@@ -28,7 +28,7 @@ const NO_LETTER: char = ' ';
 
 /// The columns of squeue.
 pub(super) const QUEUE: &[QueueColumn] = &[
-    column('i', "JobArrayID", "JOBID", |of| of.id()),
+    column('i', "JobArrayID", "JOBID", id),
     column('A', "JobID", "JOBID", |of| of.job.number.to_string()),
     column('F', "ArrayJobID", "ARRAY_JOB_ID", |of| of.job.array.unwrap_or(of.job.number).to_string()),
     column('K', "ArrayTaskID", "ARRAY_TASK_ID", |of| match (&of.indexes, of.job.index) {
@@ -252,6 +252,11 @@ pub(super) fn cell(text: &str, width: isize) -> String {
     if width < 0 { format!("{text:<size$}") } else { format!("{text:>size$}") }
 }
 
+/// Returns the number as Slurm writes it. A method of [`Facts`] is of one lifetime only.
+fn id(of: &Facts) -> String {
+    of.id()
+}
+
 fn not_known(text: &str) -> String {
     if text == "Unknown" { "N/A".to_owned() } else { text.to_owned() }
 }
@@ -324,5 +329,5 @@ fn kilobytes(bytes: Option<u64>) -> String {
 }
 
 fn amount(bytes: Option<u64>) -> String {
-    bytes.map(|bytes| format!("{:.2}M", bytes as f64 / (1 << 20) as f64)).unwrap_or_default()
+    bytes.map(|bytes| format!("{:.2}M", bytes as f64 / 1_048_576.0)).unwrap_or_default()
 }

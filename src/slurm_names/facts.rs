@@ -195,13 +195,13 @@ pub(super) fn state(job: &JobView) -> State {
         | Phase::Adopted { .. }
         | Phase::Unreadable { .. } => RUNNING,
         Phase::Done { exit: Exit::Code(0), .. } => named("COMPLETED"),
-        Phase::Done { .. } => named("FAILED"),
         Phase::Killed { by: KilledBy::Time, .. } => named("TIMEOUT"),
-        Phase::Killed { by: KilledBy::User, .. } => named("CANCELLED"),
         Phase::Killed { by: KilledBy::Memory, .. } => named("OUT_OF_MEMORY"),
         Phase::Killed { by: KilledBy::Shutdown, .. } | Phase::Lost { .. } => named("NODE_FAIL"),
-        Phase::Failed { why: Failure::Dependency, .. } => named("CANCELLED"),
-        Phase::Failed { .. } => named("FAILED"),
+        Phase::Killed { by: KilledBy::User, .. } | Phase::Failed { why: Failure::Dependency, .. } => {
+            named("CANCELLED")
+        }
+        Phase::Done { .. } | Phase::Failed { .. } => named("FAILED"),
     }
 }
 

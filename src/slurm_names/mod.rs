@@ -98,9 +98,10 @@ pub(crate) fn run(name: &str) -> ExitCode {
 
 /// Prints an error as Slurm's commands do.
 fn print_error(name: &str, error: &anyhow::Error) {
-    match error.downcast_ref() {
-        Some(Usage(message)) => note!("{name}: {message}\nTry \"{name} --help\" for more information"),
-        None => note!("{name}: error: {}", crate::failure::text(error)),
+    if let Some(Usage(message)) = error.downcast_ref() {
+        note!("{name}: {message}\nTry \"{name} --help\" for more information");
+    } else {
+        note!("{name}: error: {}", crate::failure::text(error));
     }
 }
 

@@ -62,7 +62,7 @@ fn table(title: &str, rows: impl Iterator<Item = OptionRow>) -> String {
     text
 }
 
-/// With `MISERLY_PAGES=write`, writes the tables into the page.
+/// With `TRYCMD=overwrite`, writes the tables into the page.
 #[test]
 fn the_page_has_the_options_of_the_parser() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
@@ -70,10 +70,10 @@ fn the_page_has_the_options_of_the_parser() {
     let (before, rest) = page.split_once(MARKS[0]).unwrap();
     let (_, after) = rest.split_once(MARKS[1]).unwrap();
     let expect = format!("{before}{}\n{}{}{after}", MARKS[0], tables(), MARKS[1]);
-    if std::env::var_os("MISERLY_PAGES").is_some_and(|value| value == "write") {
+    if std::env::var_os("TRYCMD").is_some_and(|value| value == "overwrite") {
         std::fs::write(&path, &expect).unwrap();
     }
-    assert!(page == expect, "{PAGE} has other options than the parser; MISERLY_PAGES=write writes them");
+    assert!(page == expect, "{PAGE} has other options than the parser; TRYCMD=overwrite writes them");
 }
 
 /// No command has two options of one name or letter, and each has a note.

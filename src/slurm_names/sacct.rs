@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use jiff::{Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView};
 use serde_json::{Value, json};
@@ -238,7 +238,10 @@ fn job_document(of: &Facts) -> Value {
         }
     };
     let usage = job.usage.as_ref().map(|usage| usage.total);
-    let cpu = |secs: f64| json!({"seconds": secs as i64, "microseconds": (secs.fract() * 1e6) as i64});
+    let cpu = |secs: f64| {
+        let span = SignedDuration::try_from_secs_f64(secs).unwrap_or_default();
+        json!({"seconds": span.as_secs(), "microseconds": span.subsec_micros()})
+    };
     let (user, system) = usage.map_or((0.0, 0.0), |usage| (usage.user, usage.system));
     let step = json!({
         "step": {"id": {"job_id": job.number, "step_id": "batch"}, "name": "batch"},

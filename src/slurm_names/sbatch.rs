@@ -19,15 +19,15 @@ use crate::output::print;
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let Some(given) = given("sbatch", words, true)? else { return Ok(ExitCode::SUCCESS) };
-    let Script { text, name, arguments } = script(&given)?;
-    let lines = options::of_script(&text).map_err(anyhow::Error::msg)?;
+    let script = script(&given)?;
+    let lines = options::of_script(&script.text).map_err(anyhow::Error::msg)?;
     if given.has("verbose") {
         print_without_effect("sbatch", &lines);
     }
     let environment = options::of_environment("sbatch", "SBATCH_").map_err(anyhow::Error::msg)?;
     let given = given.after(environment.after(lines));
     let client = client()?;
-    let submission = submission(&given, &client, text, name, arguments)?;
+    let submission = submission(&given, &client, script)?;
     check_places(&submission)?;
     if given.has("test-only") {
         return test(&client, &submission);
@@ -83,13 +83,8 @@ fn found(file: &Path) -> PathBuf {
     in_path.unwrap_or_else(|| file.to_owned())
 }
 
-fn submission(
-    given: &Given,
-    client: &Client,
-    text: String,
-    name: String,
-    arguments: Vec<String>,
-) -> anyhow::Result<Submission> {
+fn submission(given: &Given, client: &Client, script: Script) -> anyhow::Result<Submission> {
+    let Script { mut text, name, arguments } = script;
     let requested = Requested::new(given).map_err(anyhow::Error::msg)?;
     let mut options = requested.finish(client)?;
     // Lines of this program in a script complete those of Slurm.
@@ -101,8 +96,9 @@ fn submission(
     let is_array = options.submission.array.is_some();
     let usual = if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" };
     options.submission.output.get_or_insert_with(|| usual.into());
-    let signal = options.submission.signal.filter(|signal| !signal.main);
-    let text = signal.map_or_else(|| text.clone(), |signal| without_signal(&text, signal.signal.name()));
+    if let Some(signal) = options.submission.signal.filter(|signal| !signal.main) {
+        text = without_signal(&text, signal.signal.name());
+    }
     let mut submission = submission_of_script(options, text, name, arguments)?;
     set_variables(&mut submission);
     if let Some(mode) = given.value("open-mode") {
@@ -126,14 +122,14 @@ fn print_number(given: &Given, submitted: &Submitted) -> anyhow::Result<()> {
 fn print_promises(submitted: &Submitted) {
     let ends = [submitted.jobs.first(), submitted.jobs.last().filter(|_| submitted.jobs.len() > 1)];
     for job in ends.into_iter().flatten() {
-        match job.promise {
-            Some(Window { start, end }) => note!(
-                "sbatch: job {} starts by {} (promised), and its resources are reserved until {}",
-                job.number,
-                stamp(Some(start)),
-                stamp(Some(end))
-            ),
-            None => note!("sbatch: job {}: no start is promised", job.number),
+        let number = job.number;
+        if let Some(Window { start, end }) = job.promise {
+            let (start, end) = (stamp(Some(start)), stamp(Some(end)));
+            note!(
+                "sbatch: job {number} starts by {start} (promised), and its resources are reserved until {end}"
+            );
+        } else {
+            note!("sbatch: job {number}: no start is promised");
         }
     }
 }
@@ -145,14 +141,13 @@ fn test(client: &Client, submission: &Submission) -> anyhow::Result<ExitCode> {
         .queue
         .clone()
         .map_or_else(|| Ok::<_, anyhow::Error>(super::sinfo::queues(client)?.swap_remove(0).name), Ok)?;
-    match quote.windows.first() {
-        Some(Some(window)) => note!(
-            "sbatch: Job 0 to start at {} using {} processors on nodes {} in partition {queue}",
-            stamp(Some(window.start)),
-            submission.cpus,
-            host()
-        ),
-        _ => note!("sbatch: no start is promised to this job in partition {queue}"),
+    if let Some(Some(window)) = quote.windows.first() {
+        let (start, cpus, host) = (stamp(Some(window.start)), submission.cpus, host());
+        note!(
+            "sbatch: Job 0 to start at {start} using {cpus} processors on nodes {host} in partition {queue}"
+        );
+    } else {
+        note!("sbatch: no start is promised to this job in partition {queue}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -281,8 +281,8 @@ fn config(client: &Client) -> anyhow::Result<String> {
         ("SlurmctldHost[0]", host()),
         ("StateSaveLocation", status.state),
     ];
-    let rows: String = rows.iter().map(|(name, value)| format!("{name:<23} = {value}\n")).collect();
-    Ok(format!("Configuration data as of {now}\n{rows}\nSlurmctld(primary) at {} is UP\n", host()))
+    let rows = rows.map(|(name, value)| format!("{name:<23} = {value}")).join("\n");
+    Ok(format!("Configuration data as of {now}\n{rows}\n\nSlurmctld(primary) at {} is UP\n", host()))
 }
 
 fn reservations(client: &Client) -> anyhow::Result<String> {
@@ -290,7 +290,8 @@ fn reservations(client: &Client) -> anyhow::Result<String> {
     if all.is_empty() {
         return Ok("No reservations in the system\n".to_owned());
     }
-    Ok(all.iter().map(|one| format!("ReservationName={}\n\n", one.name)).collect())
+    let names: Vec<String> = all.iter().map(|one| format!("ReservationName={}\n\n", one.name)).collect();
+    Ok(names.concat())
 }
 
 fn ping() -> anyhow::Result<ExitCode> {
@@ -301,16 +302,16 @@ fn ping() -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the names of a list such as `a,b[1-3]`, one in a line.
-fn host_names(list: &str) -> String {
+fn host_names(names_of: &str) -> String {
     let mut inside = false;
-    let parts = list.split(|letter: char| {
+    let entries = names_of.split(|letter: char| {
         inside = letter == '[' || (inside && letter != ']');
         letter == ',' && !inside
     });
     let mut names = vec![];
-    for part in parts.filter(|part| !part.is_empty()) {
-        let Some((prefix, rest)) = part.split_once('[') else {
-            names.push(part.to_owned());
+    for entry in entries.filter(|entry| !entry.is_empty()) {
+        let Some((prefix, rest)) = entry.split_once('[') else {
+            names.push(entry.to_owned());
             continue;
         };
         let (ranges, suffix) = rest.split_once(']').unwrap_or((rest, ""));

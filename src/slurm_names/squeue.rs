@@ -223,7 +223,7 @@ impl Format {
             let (name, width) =
                 part.split_once(':').map_or((part, None), |(name, width)| (name, Some(width)));
             let digits = width.map(|width| width.trim_start_matches('.'));
-            let size = digits.map(|text| text.bytes().take_while(u8::is_ascii_digit).count()).unwrap_or(0);
+            let size = digits.map_or(0, |text| text.bytes().take_while(u8::is_ascii_digit).count());
             let (size, suffix) = digits.unwrap_or_default().split_at(size);
             let width =
                 if digits.is_none() { Some(20) } else { size.parse().ok().filter(|width| *width > 0) };

@@ -164,15 +164,15 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
         }
         None => Ok(None),
     };
-    let (memory, per_cpu, of_gpu) = (amount("mem")?, amount("mem-per-cpu")?, amount("mem-per-gpu")?);
-    if memory == Some(0) || (memory.is_none() && per_cpu == Some(0)) {
+    let (memory, of_each, of_gpu) = (amount("mem")?, amount("mem-per-cpu")?, amount("mem-per-gpu")?);
+    if memory == Some(0) || (memory.is_none() && of_each == Some(0)) {
         return Ok(true);
     }
     options.submission.memory = memory;
     if memory.is_none() {
-        options.memory_per_cpu = per_cpu;
+        options.memory_per_cpu = of_each;
     }
-    if let Some(of_gpu) = of_gpu.filter(|_| memory.is_none() && per_cpu.is_none()) {
+    if let Some(of_gpu) = of_gpu.filter(|_| memory.is_none() && of_each.is_none()) {
         options.submission.memory = Some(of_gpu.saturating_mul(gpus.unwrap_or(1)));
     }
     Ok(false)

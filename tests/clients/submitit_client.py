@@ -1,9 +1,7 @@
 """submitit: a job, an array, a failure, a checkpoint with requeue at the time limit, a cancellation."""
 
-import sys
 import time
 
-sys.path.pop(0)  # This file has the name of the package.
 import submitit
 
 

@@ -2,7 +2,6 @@
 
 import sys
 
-sys.path.pop(0)  # This file has the name of the package.
 from dask.distributed import Client
 from dask_jobqueue import SLURMCluster
 

@@ -1,8 +1,5 @@
 """Parsl: SlurmProvider with the executor for high throughput."""
 
-import sys
-
-sys.path.pop(0)  # This file has the name of the package.
 import parsl
 from parsl.config import Config
 from parsl.executors import HighThroughputExecutor

@@ -16,7 +16,6 @@ rule fails:
     shell: "exit 3"
 """
 
-
 def snakemake(target):
     words = ["-m", "snakemake", "--executor", "slurm", "--jobs", "2", "--seconds-between-status-checks", "5"]
     options = ["--slurm-init-seconds-before-status-checks", "5", "--default-resources", "slurm_partition=batch"]

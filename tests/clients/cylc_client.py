@@ -24,12 +24,15 @@ FLOW = """
     [[second]]
         script = srun hostname
 """
-PLATFORM = """
+# A login shell runs the job, and has a PATH of its own.
+FLOW = FLOW.replace("platform = here", f"platform = here\n        init-script = export PATH={os.environ['PATH']}")
+PLATFORM = f"""
 [platforms]
     [[here]]
         hosts = localhost
         job runner = slurm
         install target = localhost
+        cylc path = {os.path.dirname(sys.executable)}
         submission polling intervals = PT2S
         execution polling intervals = PT2S
         communication method = poll

@@ -1,8 +1,5 @@
 """toil: a workflow in Python on the batch system slurm."""
 
-import sys
-
-sys.path.pop(0)  # This file has the name of the package.
 from toil.common import Toil
 from toil.job import Job
 

@@ -3,14 +3,11 @@
 import asyncio
 import os
 import pwd
-import sys
 
-sys.path.pop(0)  # This file has the name of the package.
 from batchspawner import SlurmSpawner
 from jupyterhub import orm
-from jupyterhub.objects import Hub, Server
+from jupyterhub.objects import Hub
 from jupyterhub.user import User
-from traitlets.config import Config
 
 
 async def main():
@@ -19,18 +16,11 @@ async def main():
     user = orm.User(name=name)
     session.add(user)
     session.commit()
-    hub = Hub()
-    config = Config()
-    config.SlurmSpawner.exec_prefix = ""
-    config.SlurmSpawner.batch_submit_cmd = "sbatch --parsable"
-    config.SlurmSpawner.req_runtime = "2"
-    config.SlurmSpawner.req_memory = "200M"
-    config.SlurmSpawner.req_srun = ""
-    config.SlurmSpawner.cmd = ["sleep", "300"]
-    config.SlurmSpawner.start_timeout = 30
-    spawner = User(user, {"spawner_class": SlurmSpawner, "config": config}, session)._new_spawner("", config=config)
-    spawner.server = Server(orm_server=orm.Server())
-    spawner.hub = hub
+    spawner = User(user, {"spawner_class": SlurmSpawner}, session)._new_spawner("")
+    spawner.hub = Hub()
+    # Without sudo, which has a PATH of its own.
+    spawner.exec_prefix = ""
+    spawner.env_keep = [*spawner.env_keep, "MISERLY_SOCKET", "PATH"]
     spawner.batch_script = "#!/bin/sh\n#SBATCH --time=2 --mem=200M\nsleep 300\n"
     await spawner.submit_batch_script()
     assert spawner.job_id.isdigit(), spawner.job_id

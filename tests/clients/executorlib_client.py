@@ -1,8 +1,5 @@
 """executorlib: functions as jobs of Slurm, by pysqa."""
 
-import sys
-
-sys.path.pop(0)  # This file has the name of the package.
 from executorlib import SlurmClusterExecutor
 
 

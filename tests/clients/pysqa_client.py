@@ -1,10 +1,8 @@
 """pysqa: a job by its adapter for Slurm."""
 
 import os
-import sys
 import time
 
-sys.path.pop(0)  # This file has the name of the package.
 from pysqa import QueueAdapter
 
 queue = QueueAdapter(queue_type="SLURM")

@@ -1,9 +1,7 @@
 """PSI/J: a job that ends, one that fails, one that is cancelled."""
 
-import sys
 from datetime import timedelta
 
-sys.path.pop(0)  # This file has the name of the package.
 from psij import Job, JobAttributes, JobExecutor, JobSpec, JobState
 
 executor = JobExecutor.get_instance("slurm")
