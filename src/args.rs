@@ -68,8 +68,8 @@ pub(crate) use self::import::{
 pub(crate) use self::live::{
     AddArgs, AllocArgs, AskArgs, AttachArgs, CancelArgs, Column, DaemonCommand, DrainArgs, EventsArgs,
     ExtendArgs, HOOK_EVENTS, HookArgs, JobList, JobsArgs, LogsArgs, ModifyArgs, QueueArgs, ReleaseArgs,
-    RemoveArgs, ReservationArgs, ReservationCommand, ResizeArgs, RunJobArgs, ShowArgs, SignalArgs, SortKey,
-    StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
+    RemoveArgs, ReservationArgs, ReservationCommand, ResizeArgs, RunJobArgs, ShowArgs, SignalArgs,
+    SlurmNamesArgs, SlurmNamesCommand, SortKey, StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
 };
 pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
 pub(crate) use self::read::{ReadArgs, RewriteArgs};

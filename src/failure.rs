@@ -47,7 +47,7 @@ pub(crate) fn print_failure(json: bool, job: Option<i64>, error: &anyhow::Error)
 }
 
 /// Returns an error with its causes, and with the request that the daemon would accept instead.
-fn text(error: &anyhow::Error) -> String {
+pub(crate) fn text(error: &anyhow::Error) -> String {
     causes(error) + &Refusal::from(error).instead
 }
 

@@ -13,7 +13,7 @@ use crate::output::{print, width};
 const GROUPS: [(&str, &str); 3] = [
     ("Logs", "compare simulate wait-of forecast what-if explain policies workload experiment reproduce"),
     ("Jobs", "submit run queue show logs wait cancel hold release modify top ui"),
-    ("Operate", "daemon status pools usage reservation drain reload stop backup hook slurm"),
+    ("Operate", "daemon status pools usage reservation drain reload stop backup slurm-names hook slurm"),
 ];
 
 /// The first command of each group.

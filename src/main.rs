@@ -29,6 +29,9 @@ mod page;
 
 mod picture;
 
+#[cfg(feature = "daemon")]
+mod slurm_names;
+
 #[cfg(all(test, feature = "full"))]
 mod reference;
 
@@ -44,6 +47,10 @@ fn main() -> ExitCode {
     #[cfg(feature = "daemon")]
     if let Some(folder) = shim_folder() {
         return miserly_launch::shim::run(&folder);
+    }
+    #[cfg(feature = "daemon")]
+    if let Some(name) = slurm_names::called() {
+        return slurm_names::run(name);
     }
     let (cli, json) = parsed().unwrap_or_else(|error| hints::with_hints(error).exit());
     cli.color.apply();

@@ -59,7 +59,7 @@ use std::process::ExitCode;
 
 /// Returns a client of the daemon at a socket.
 #[cfg(feature = "client")]
-fn talk(socket: miserly_api::client::DaemonSocket) -> anyhow::Result<miserly_api::client::Client> {
+pub(crate) fn talk(socket: miserly_api::client::DaemonSocket) -> anyhow::Result<miserly_api::client::Client> {
     anyhow::Context::context(miserly_api::client::Client::from_socket(socket), "cannot connect to the daemon")
 }
 

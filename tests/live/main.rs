@@ -83,6 +83,8 @@ mod sessions;
 
 mod interactive;
 
+mod slurm_names;
+
 mod measured;
 
 mod laptop;

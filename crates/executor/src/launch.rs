@@ -209,6 +209,10 @@ impl LaunchRequest {
         set(&["SLURM_CPUS_PER_TASK"], (cpus / tasks).max(1).to_string());
         set(&["MISERLY_QUEUE", "SLURM_JOB_PARTITION"], self.queue.clone());
         set(&["MISERLY_ATTEMPT"], self.ordinal.to_string());
+        // Slurm sets it in a job that was requeued only.
+        if let Some(restarts) = self.ordinal.checked_sub(1).filter(|restarts| *restarts > 0) {
+            set(&["SLURM_RESTART_COUNT"], restarts.to_string());
+        }
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
         if let Some(gpus) = &self.gpus {
             let (names, indexes) = gpu_variables(gpus);

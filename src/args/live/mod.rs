@@ -10,6 +10,8 @@ mod reservation;
 
 mod session;
 
+mod slurm_names;
+
 mod submit;
 
 mod usage;
@@ -23,6 +25,7 @@ pub(crate) use self::modify::ModifyArgs;
 pub(crate) use self::queue::{Column, QueueArgs, SortKey, StateFilter};
 pub(crate) use self::reservation::{AddArgs, RemoveArgs, ReservationArgs, ReservationCommand};
 pub(crate) use self::session::{AllocArgs, AttachArgs, RunJobArgs};
+pub(crate) use self::slurm_names::{SlurmNamesArgs, SlurmNamesCommand};
 pub(crate) use self::submit::SubmitArgs;
 pub(crate) use self::usage::UsageArgs;
 use super::ExportArgs;
@@ -121,6 +124,8 @@ pub(crate) enum DaemonCommand {
     ///
     /// It prints the path of the copy. `miserly daemon --restore FILE` restores it.
     Backup(BackupArgs),
+    /// Makes links with the names of Slurm's commands, so that programs which call sbatch use the daemon
+    SlurmNames(SlurmNamesArgs),
 }
 
 /// Jobs in one argument, with commas between them.

@@ -92,17 +92,21 @@ pub(crate) use self::limits::run as limits;
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::metrics::run as metrics;
 pub(crate) use self::modify::run as modify;
+pub(crate) use self::places::check as check_places;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
 pub(crate) use self::reservation::run as reservation;
-pub(crate) use self::session::{alloc, attach, run};
+pub(crate) use self::session::{
+    alloc, attach, begin_session, block_signals, check_terminal, run, terminal, user_shell,
+};
 pub(crate) use self::shadow::run as shadow;
 #[cfg(feature = "slurm")]
 pub(crate) use self::shadow::shown as shadow_text;
 pub(crate) use self::show::run as show;
 pub(crate) use self::signals::{reload, stop};
 pub(crate) use self::status::run as status;
+pub(crate) use self::submission::{read_script, submission_of_command, submission_of_script};
 pub(crate) use self::submit::run as submit;
 pub(crate) use self::text::local;
 #[cfg(feature = "slurm")]
@@ -151,6 +155,7 @@ pub(crate) fn run_command(command: &DaemonCommand) -> anyhow::Result<ExitCode> {
         DaemonCommand::Reload(args) => reload(args),
         DaemonCommand::Export(args) => success_of(export::run(args)),
         DaemonCommand::Backup(args) => success_of(backup::run(args)),
+        DaemonCommand::SlurmNames(args) => success_of(crate::slurm_names::install(args)),
         DaemonCommand::Shim(args) => Ok(miserly_launch::shim::run(&args.dir)),
     }
 }

@@ -14,7 +14,7 @@ const USUAL: &str = "/bin:/usr/bin";
 
 /// Rejects a job that could only fail. A held job, or one with dependencies, is not checked: its
 /// files may be created by then.
-pub(super) fn check(job: &Submission) -> anyhow::Result<()> {
+pub(crate) fn check(job: &Submission) -> anyhow::Result<()> {
     let program = program(job);
     if let Some(path) = &program {
         unread::refuse_program(path)?;

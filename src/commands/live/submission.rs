@@ -139,6 +139,33 @@ pub(super) fn hypothetical(options: SubmitOptions) -> anyhow::Result<Submission>
     build(SubmitOptions { export: environment, ..options }, vec!["true".to_owned()], None, None, false)
 }
 
+/// Returns the submission of a script whose text and options are known.
+pub(crate) fn submission_of_script(
+    options: SubmitOptions,
+    text: String,
+    name: String,
+    arguments: Vec<String>,
+) -> anyhow::Result<Submission> {
+    build(options, arguments, Some(text), Some(name), false)
+}
+
+/// Returns the submission of a program and its arguments.
+pub(crate) fn submission_of_command(
+    command: &[OsString],
+    options: SubmitOptions,
+) -> anyhow::Result<Submission> {
+    build(options, texts(command)?, None, None, false)
+}
+
+/// Returns the text of a script; `-` is standard input.
+pub(crate) fn read_script(path: &Path) -> anyhow::Result<String> {
+    if path == Path::new("-") {
+        return read(std::io::stdin().lock(), "standard input");
+    }
+    let name = path.display().to_string();
+    read(File::open(path).with_context(|| format!("cannot open {name}"))?, &name)
+}
+
 fn build(
     options: SubmitOptions,
     command: Vec<String>,
@@ -224,7 +251,7 @@ fn misplaced_time(command: &[String]) -> Option<&str> {
 /// Returns the text of a script; `None` for a program.
 fn script(program: &Path) -> anyhow::Result<Option<String>> {
     if program == Path::new("-") {
-        return read(std::io::stdin().lock(), "standard input").map(Some);
+        return read_script(program).map(Some);
     }
     let Ok(mut file) = File::open(program) else { return Ok(None) };
     let (mut mark, name) = (Vec::new(), program.display().to_string());

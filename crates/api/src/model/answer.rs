@@ -374,6 +374,18 @@ pub struct QueueStatus {
     pub cpus_held: u64,
     /// The memory allocated to jobs in their windows, in bytes.
     pub memory_held: u64,
+    /// The present GPUs of the pool.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus: u64,
+    /// The GPUs allocated to jobs in their windows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus_held: u64,
+    /// The time limit of a job without one, in seconds; absent if each job needs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_time: Option<f64>,
+    /// The longest time limit, in seconds; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<f64>,
     /// The number of jobs in their windows.
     pub running: u64,
     /// The number of waiting jobs.

@@ -3,7 +3,7 @@
 use miserly_api::model::{
     JobAllocation, JobView, LateStart, Overdue, Phase, QueueStatus, Status, WaitReason,
 };
-use miserly_core::{Entry, Expected, Kind, Pace, Resources, State, Time};
+use miserly_core::{Entry, Expected, Kind, Pace, Resources, Span, State, Time};
 
 use crate::dependency::expected_ends::{limit_end, overdue_since};
 use crate::job::output_path;
@@ -223,6 +223,10 @@ impl Snapshot {
                 memory: (memory > 0).then_some(memory * 1024),
                 cpus_held: held.cpus_count().get(),
                 memory_held: held.get(Kind::Memory) * 1024,
+                gpus: pool.get(Kind::Gpus),
+                gpus_held: held.get(Kind::Gpus),
+                default_time: setup.terms.default_time.map(Span::as_secs_f64),
+                max_time: setup.terms.most_time.map(Span::as_secs_f64),
                 running: queue.running,
                 waiting: queue.jobs - queue.running,
             }

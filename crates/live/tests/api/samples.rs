@@ -298,6 +298,10 @@ pub(crate) fn status() -> Status {
         memory: Some(16 << 30),
         cpus_held: 4,
         memory_held: 100 << 20,
+        gpus: 2,
+        gpus_held: 1,
+        default_time: Some(3600.0),
+        max_time: Some(86_400.0),
         running: 1,
         waiting: 2,
     };

@@ -53,8 +53,7 @@ pub(crate) fn run(args: &RunJobArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn alloc(args: &AllocArgs) -> anyhow::Result<ExitCode> {
     check_terminal("alloc")?;
     let signals = block_signals()?;
-    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-    let command: [OsString; 1] = [shell.unwrap_or_else(|| SHELL.into())];
+    let command = [user_shell()];
     let mut options = args.options.clone();
     // The shell is for the user's window, not for idle resources before it.
     options.submission.no_opportunistic = true;
@@ -62,6 +61,11 @@ pub(crate) fn alloc(args: &AllocArgs) -> anyhow::Result<ExitCode> {
     let submission = submission_of(Program::Command(&command), options, true)?;
     let submission = Submission { interaction: Some(terminal()), ..submission };
     begin(&args.daemon, &submission, args.quiet, &signals)
+}
+
+/// Returns the shell of the user.
+pub(crate) fn user_shell() -> OsString {
+    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| SHELL.into())
 }
 
 /// Attaches to a job that runs, or that will.
@@ -79,7 +83,27 @@ fn begin(
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     places::check(submission)?;
-    let client: Client = client(daemon)?;
+    begin_with(client(daemon)?, daemon, submission, quiet, signals)
+}
+
+/// Submits a job of the daemon that is found without an option, and serves it.
+pub(crate) fn begin_session(
+    client: Client,
+    submission: &Submission,
+    quiet: bool,
+    signals: &Signals,
+) -> anyhow::Result<ExitCode> {
+    places::check(submission)?;
+    begin_with(client, &DaemonArgs { socket: None }, submission, quiet, signals)
+}
+
+fn begin_with(
+    client: Client,
+    daemon: &DaemonArgs,
+    submission: &Submission,
+    quiet: bool,
+    signals: &Signals,
+) -> anyhow::Result<ExitCode> {
     let submitted = client.submit(submission)?;
     warn_of_mail(&client, submission);
     let [job @ Accepted { number, .. }] = &submitted.jobs[..] else {
@@ -92,18 +116,18 @@ fn begin(
 }
 
 /// Reads signals in place of being ended by them.
-fn block_signals() -> anyhow::Result<Signals> {
+pub(crate) fn block_signals() -> anyhow::Result<Signals> {
     Signals::block().context("cannot read signals")
 }
 
-fn check_terminal(what: &str) -> anyhow::Result<()> {
+pub(crate) fn check_terminal(what: &str) -> anyhow::Result<()> {
     let has_terminal = stdin().is_terminal() && stdout().is_terminal();
     ensure!(has_terminal, "{what}: standard input and output are no terminal; use `run`, or `submit`");
     Ok(())
 }
 
 /// Returns a terminal of the size of this one.
-fn terminal() -> Interaction {
+pub(crate) fn terminal() -> Interaction {
     let size = tcgetwinsize(stdin()).ok();
     let (rows, columns) = size.map_or((0, 0), |size| (size.ws_row, size.ws_col));
     Interaction::Terminal { rows, columns }

@@ -8,7 +8,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Signals that are read in place of being delivered, so that each exit of the command restores the terminal.
 #[derive(Debug)]
-pub(super) struct Signals(SignalFd);
+pub(crate) struct Signals(SignalFd);
 
 impl Signals {
     /// Blocks the signals. The process has no other thread yet.

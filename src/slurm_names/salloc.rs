@@ -1,0 +1,36 @@
+//! `salloc`: a shell or a command in a window of its own.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, stdin, stdout};
+use std::process::ExitCode;
+
+use miserly_api::model::Interaction;
+
+use super::options;
+use super::submission::{Requested, check_immediate, set_variables};
+use super::{client, given};
+use crate::commands::live::{
+    begin_session, block_signals, check_terminal, submission_of_command, terminal, user_shell,
+};
+
+pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let Some(given) = given("salloc", words, true)? else { return Ok(ExitCode::SUCCESS) };
+    let given = given.after(options::of_environment("salloc", "SALLOC_").map_err(anyhow::Error::msg)?);
+    let has_terminal = stdin().is_terminal() && stdout().is_terminal();
+    let command = if given.words.is_empty() {
+        check_terminal("salloc without a command")?;
+        vec![user_shell()]
+    } else {
+        given.words.clone()
+    };
+    let signals = block_signals()?;
+    let client = client()?;
+    let mut options = Requested::new(&given).map_err(anyhow::Error::msg)?.finish(&client)?;
+    options.submission.no_opportunistic = true;
+    options.submission.name.get_or_insert_with(|| "interactive".to_owned());
+    let mut submission = submission_of_command(&command, options)?;
+    set_variables(&mut submission);
+    submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
+    check_immediate(&given, &client, &submission)?;
+    begin_session(client, &submission, given.has("quiet"), &signals)
+}

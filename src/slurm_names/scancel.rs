@@ -1,0 +1,156 @@
+//! `scancel`: ends or signals jobs.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use miserly_api::client::{Client, ClientError};
+use miserly_api::model::{Filter, JobRef, JobView, ProblemCode, SignalRequest};
+use miserly_api::submit::job_signal;
+
+use super::facts::{State, state};
+use super::jobs::{self, NamedJob, is_of_user, own_uid};
+use super::options::Given;
+use super::{client, given, refused};
+
+/// What happens to the jobs.
+#[derive(Clone, Copy)]
+enum Action {
+    Cancel,
+    Signal(SignalRequest),
+    Pause,
+    Resume,
+}
+
+pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let Some(given) = given("scancel", words, false)? else { return Ok(ExitCode::SUCCESS) };
+    let given =
+        given.after(super::options::of_environment("scancel", "SCANCEL_").map_err(anyhow::Error::msg)?);
+    let words: Vec<String> = given.words.iter().map(|word| word.display().to_string()).collect();
+    let named =
+        NamedJob::list(words.iter().map(String::as_str)).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let wanted = Wanted::new(&given).map_err(anyhow::Error::msg)?;
+    if named.is_empty() && !wanted.has_filter() {
+        bail!("No job identification provided");
+    }
+    let action = action(&given).map_err(anyhow::Error::msg)?;
+    let client = client()?;
+    let mut code = ExitCode::SUCCESS;
+    let numbers = if named.is_empty() {
+        let found = jobs::all(&client, &Filter::default(), |job| wanted.admits(job));
+        found.map_err(|error| refused("slurm_load_jobs error", error))?.iter().map(|job| job.number).collect()
+    } else {
+        let mut numbers = vec![];
+        for one in &named {
+            if one.step.as_deref().is_some_and(|step| step != "batch") {
+                note!(
+                    "scancel: error: Kill job error on job step id {}: steps end with their job",
+                    shown(&one.job)
+                );
+                code = ExitCode::FAILURE;
+                continue;
+            }
+            let found = jobs::named(&client, std::slice::from_ref(one));
+            let found = found.map_err(|error| refused("Kill job error", error))?;
+            if found.is_empty() {
+                note!(
+                    "scancel: error: Kill job error on job id {}: Invalid job id specified",
+                    shown(&one.job)
+                );
+                code = ExitCode::FAILURE;
+            }
+            let unfinished = found.iter().filter(|job| job.phase.ended().is_none() && wanted.admits(job));
+            numbers.extend(unfinished.map(|job| job.number));
+        }
+        numbers
+    };
+    for number in numbers {
+        if given.has("verbose") {
+            note!("scancel: Terminating job {number}");
+        }
+        if let Err(error) = act(&client, number, action) {
+            if has_ended(&error) {
+                continue;
+            }
+            let error = refused(&format!("Kill job error on job id {number}"), error);
+            note!("scancel: error: {}", crate::failure::text(&error));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+/// Returns whether the job has ended meanwhile, or does not run.
+fn has_ended(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(problem) if problem.code == ProblemCode::Conflict)
+}
+
+fn shown(job: &JobRef) -> String {
+    match job {
+        JobRef::Array(array, indexes) if indexes.len() == 1 && indexes[0].first == indexes[0].last => {
+            format!("{array}_{}", indexes[0].first)
+        }
+        job => job.to_string(),
+    }
+}
+
+fn act(client: &Client, job: i64, action: Action) -> Result<(), ClientError> {
+    match action {
+        Action::Cancel => client.cancel(job, false).map(drop),
+        Action::Signal(signal) => client.signal(job, &signal).map(drop),
+        Action::Pause => client.pause(job).map(drop),
+        Action::Resume => client.resume(job).map(drop),
+    }
+}
+
+fn action(given: &Given) -> Result<Action, String> {
+    let Some(text) = given.value("signal") else { return Ok(Action::Cancel) };
+    let name = text.to_ascii_uppercase();
+    Ok(match name.strip_prefix("SIG").unwrap_or(&name) {
+        "KILL" | "9" => Action::Cancel,
+        "STOP" | "19" | "TSTP" | "20" => Action::Pause,
+        "CONT" | "18" => Action::Resume,
+        _ => Action::Signal(SignalRequest { signal: job_signal(text)?, main: given.has("batch") }),
+    })
+}
+
+/// The filters.
+struct Wanted {
+    states: Vec<State>,
+    users: Vec<String>,
+    queues: Vec<String>,
+    names: Vec<String>,
+}
+
+impl Wanted {
+    fn new(given: &Given) -> Result<Wanted, String> {
+        let mut users = given.list("user");
+        if given.has("me") {
+            users.push(own_uid().to_string());
+        }
+        let mut queues = given.list("partition");
+        queues.extend(given.list("reservation"));
+        let mut names = given.list("name");
+        names.extend(given.list("jobname"));
+        let states = given.list("state");
+        let states: Vec<State> = states.iter().map(|state| State::parse(state)).collect::<Result<_, _>>()?;
+        if let Some(state) = states.iter().find(|state| !state.is_active()) {
+            return Err(format!(
+                "Invalid job state specified: {}; jobs are PENDING, RUNNING or SUSPENDED",
+                state.name
+            ));
+        }
+        Ok(Wanted { states, users, queues, names })
+    }
+
+    fn has_filter(&self) -> bool {
+        !(self.states.is_empty() && self.users.is_empty() && self.queues.is_empty() && self.names.is_empty())
+    }
+
+    fn admits(&self, job: &JobView) -> bool {
+        (self.states.is_empty() || self.states.contains(&state(job)))
+            && is_of_user(job, &self.users)
+            && (self.queues.is_empty() || self.queues.contains(&job.queue))
+            && (self.names.is_empty() || self.names.contains(&job.name))
+    }
+}

@@ -1,0 +1,478 @@
+//! `scontrol`: shows and changes jobs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use jiff::{Timestamp, Zoned};
+use miserly_api::client::Client;
+use miserly_api::model::{Filter, JobView, Modification};
+use miserly_units::slurm::kibibytes;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::columns::{dependency, tres};
+use super::facts::{Facts, long_clock, memory, stamp};
+use super::jobs::{self, NamedJob};
+use super::sinfo::{Partition, clock, queues};
+use super::squeue::MIN_JOB_AGE;
+use super::times::{instant, limit};
+use super::{CLUSTER, VERSION, client, given, host, refused};
+use crate::output::print;
+
+/// The seconds for which a job waits to be ended by its own requeue.
+const OWN_END: i64 = 60;
+
+pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let Some(given) = given("scontrol", words, false)? else { return Ok(ExitCode::SUCCESS) };
+    let words: Vec<String> = given.words.iter().map(|word| word.display().to_string()).collect();
+    let Some((command, rest)) = words.split_first() else {
+        bail!("no command is given; this scontrol has no interactive mode");
+    };
+    let one_line = given.has("oneliner");
+    match command.to_ascii_lowercase().as_str() {
+        "show" => show(rest, one_line),
+        "hold" | "uhold" => each(rest, |client, job| client.hold(job, false).map(drop)),
+        "release" => each(rest, |client, job| client.release(job).map(drop)),
+        "requeue" => requeue(rest),
+        "requeuehold" => {
+            requeue(rest)?;
+            each(rest, |client, job| client.hold(job, false).map(drop))
+        }
+        "suspend" => each(rest, |client, job| client.pause(job).map(drop)),
+        "resume" => each(rest, |client, job| client.resume(job).map(drop)),
+        "update" => update(rest),
+        "wait_job" => each(rest, |client, job| client.job(job).map(drop)),
+        "ping" => ping(),
+        "version" => print(&format!("{VERSION}\n")).map(|()| ExitCode::SUCCESS),
+        "top" => bail!("top: write miserly modify JOB --before OTHER"),
+        "reconfigure" => bail!("reconfigure: write miserly reload"),
+        "shutdown" => bail!("shutdown: write miserly stop"),
+        "create" | "delete" => bail!("{command}: write miserly reservation"),
+        other => bail!("invalid keyword: {other}"),
+    }
+}
+
+fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
+    let (what, rest) =
+        words.split_first().context("show: write job, node, partition, config or hostnames")?;
+    let text = match what.to_ascii_lowercase().as_str() {
+        "job" | "jobs" => return show_jobs(rest, one_line),
+        "node" | "nodes" => show_node(&client()?)?,
+        "partition" | "partitions" => show_partitions(&client()?, rest.first().map(String::as_str))?,
+        "config" => config(&client()?)?,
+        "hostnames" | "hostname" => {
+            let list = rest.first().cloned().or_else(|| std::env::var("SLURM_JOB_NODELIST").ok());
+            list.map(|list| host_names(&list)).unwrap_or_default()
+        }
+        "hostlist" | "hostlistsorted" => rest.join(",") + "\n",
+        "step" | "steps" => String::new(),
+        "licenses" => "No licenses configured in Slurm.\n".to_owned(),
+        "reservation" | "reservations" => reservations(&client()?)?,
+        other => bail!("invalid entity:{other} for keyword:show"),
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_jobs(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
+    let client = client()?;
+    let failed = |error| refused("slurm_load_jobs error", error);
+    let named: Vec<String> = words
+        .iter()
+        .flat_map(|word| word.trim_start_matches("JobId=").split(','))
+        .map(str::to_owned)
+        .collect();
+    let named = NamedJob::list(named.iter().map(String::as_str)).map_err(anyhow::Error::msg)?;
+    let now = Timestamp::now();
+    let found = if named.is_empty() {
+        let is_recent = |job: &JobView| {
+            job.phase.ended().is_none_or(|end| now.duration_since(end).as_secs() <= MIN_JOB_AGE)
+        };
+        let filter = Filter { all: true, details: true, ..Filter::default() };
+        jobs::all(&client, &filter, is_recent).map_err(failed)?
+    } else {
+        jobs::named(&client, &named).map_err(failed)?
+    };
+    if found.is_empty() {
+        if named.is_empty() {
+            print("No jobs in the system\n")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        bail!("slurm_load_jobs error: Invalid job id specified");
+    }
+    let host = host();
+    let mut text = String::new();
+    for job in &found {
+        let of = Facts { job: Cow::Borrowed(job), now, host: &host, indexes: None };
+        text += &block(&job_lines(&of), one_line);
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns lines of fields as a paragraph, or as one line.
+fn block(lines: &[String], one_line: bool) -> String {
+    if one_line { lines.join(" ") + "\n" } else { lines.join("\n   ") + "\n\n" }
+}
+
+fn job_lines(of: &Facts) -> Vec<String> {
+    let job = &of.job;
+    let path = |path: &Option<std::path::PathBuf>| {
+        path.as_ref().map_or_else(|| "(null)".to_owned(), |path| path.display().to_string())
+    };
+    let array = match (job.array, job.index) {
+        (Some(array), Some(index)) => format!(" ArrayJobId={array} ArrayTaskId={index}"),
+        _ => String::new(),
+    };
+    let (code, signal) = of.exit();
+    let limit = long_clock(of.limit());
+    let deadline = job.deadline.map_or_else(|| "N/A".to_owned(), |at| stamp(Some(at)));
+    let command = match (&job.command, job.script) {
+        (Some(words), false) => words.join(" "),
+        _ => "(null)".to_owned(),
+    };
+    let mut lines = vec![
+        format!("JobId={}{array} JobName={}", job.number, job.name),
+        format!("UserId={}({}) GroupId=N/A MCS_label=N/A", job.user, job.uid),
+        "Priority=1 Nice=0 Account=(null) QOS=normal".to_owned(),
+        format!("JobState={} Reason={} Dependency={}", of.state().name, of.reason(), dependency(of)),
+        format!(
+            "Requeue={} Restarts={} BatchFlag={} Reboot=0 ExitCode={code}:{signal}",
+            u8::from(job.restartable),
+            job.runs.saturating_sub(1),
+            u8::from(job.script)
+        ),
+        format!("RunTime={} TimeLimit={limit} TimeMin=N/A", long_clock(of.elapsed())),
+        format!(
+            "SubmitTime={} EligibleTime={}",
+            stamp(Some(job.submitted)),
+            stamp(Some(job.begin.unwrap_or(job.submitted)))
+        ),
+        format!("StartTime={} EndTime={} Deadline={deadline}", stamp(of.start()), stamp(of.end())),
+        format!("Partition={} AllocNode:Sid={}:0", job.queue, of.host),
+        format!("NodeList={}", if of.began().is_some() { of.host } else { "(null)" }),
+    ];
+    if of.began().is_some() {
+        lines.push(format!("BatchHost={}", of.host));
+    }
+    lines.extend([
+        format!("NumNodes=1 NumCPUs={0} NumTasks=1 CPUs/Task={0} ReqB:S:C:T=0:0:*:*", job.cpus),
+        format!("TRES={}", tres(of)),
+        format!("MinCPUsNode={} MinMemoryNode={} MinTmpDiskNode=0", job.cpus, memory(job.memory)),
+        "Features=(null) DelayBoot=00:00:00".to_owned(),
+        "OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)".to_owned(),
+        format!("Command={command}"),
+        format!("WorkDir={}", path(&job.directory)),
+    ]);
+    let comments: Vec<String> = job.comment.clone().into_iter().chain(of.promise()).collect();
+    if !comments.is_empty() {
+        lines.push(format!("Comment={}", comments.join("; ")));
+    }
+    lines.push(format!("StdErr={}", path(&job.error)));
+    lines.push("StdIn=/dev/null".to_owned());
+    lines.push(format!("StdOut={}", path(&job.output)));
+    if job.gpus > 0 {
+        lines.push(format!("TresPerNode=gres:gpu:{}", job.gpus));
+    }
+    lines
+}
+
+fn show_node(client: &Client) -> anyhow::Result<String> {
+    let status = client.status().map_err(|error| refused("slurm_load_node error", error))?;
+    let all = status.queues.iter();
+    let (cpus, held): (u64, u64) =
+        all.clone().fold((0, 0), |(cpus, held), queue| (cpus + queue.cpus, held + queue.cpus_held));
+    let bytes: u64 = all.clone().filter_map(|queue| queue.memory).sum();
+    let used: u64 = all.clone().map(|queue| queue.memory_held).sum();
+    let gpus: u64 = all.clone().map(|queue| queue.gpus).sum();
+    let names: Vec<&str> = all.map(|queue| queue.name.as_str()).collect();
+    let state = match held {
+        _ if status.draining => "DRAINED",
+        0 => "IDLE",
+        held if held >= cpus => "ALLOCATED",
+        _ => "MIXED",
+    };
+    let host = host();
+    let gres = if gpus > 0 { format!("gpu:{gpus}") } else { "(null)".to_owned() };
+    Ok(block(
+        &[
+            format!("NodeName={host} Arch={} CoresPerSocket={cpus}", std::env::consts::ARCH),
+            format!("CPUAlloc={held} CPUTot={cpus} CPULoad=N/A"),
+            "AvailableFeatures=(null)".to_owned(),
+            "ActiveFeatures=(null)".to_owned(),
+            format!("Gres={gres}"),
+            format!("NodeAddr={host} NodeHostName={host} Version=22.05.8"),
+            format!("RealMemory={} AllocMem={} FreeMem=N/A Sockets=1 Boards=1", bytes >> 20, used >> 20),
+            format!("State={state} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A"),
+            format!("Partitions={}", names.join(",")),
+            format!("CfgTRES=cpu={cpus},mem={},billing={cpus}", memory(bytes)),
+            format!("AllocTRES=cpu={held},mem={}", memory(used)),
+        ],
+        false,
+    ))
+}
+
+fn show_partitions(client: &Client, name: Option<&str>) -> anyhow::Result<String> {
+    let queues = queues(client)?;
+    let host = host();
+    let mut text = String::new();
+    for (at, queue) in
+        queues.iter().enumerate().filter(|(_, queue)| name.is_none_or(|name| queue.name == name))
+    {
+        let one = Partition { queue, host: &host, usual: at == 0 };
+        let usual = if at == 0 { "YES" } else { "NO" };
+        let upper = |text: String| if text == "infinite" { "UNLIMITED".to_owned() } else { text };
+        text += &block(
+            &[
+                format!("PartitionName={}", queue.name),
+                "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL".to_owned(),
+                format!("AllocNodes=ALL Default={usual} QoS=N/A"),
+                format!(
+                    "DefaultTime={} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
+                    queue.default_time.map_or_else(|| "NONE".to_owned(), clock)
+                ),
+                format!(
+                    "MaxNodes=1 MaxTime={} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
+                    upper(one.limit())
+                ),
+                format!("Nodes={host}"),
+                "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO".to_owned(),
+                "OverTimeLimit=NONE PreemptMode=OFF".to_owned(),
+                format!(
+                    "State={} TotalCPUs={} TotalNodes=1 SelectTypeParameters=NONE",
+                    if queue.stopped.is_some() { "DOWN" } else { "UP" },
+                    queue.cpus
+                ),
+                "JobDefaults=(null)".to_owned(),
+                format!("DefMemPerNode=UNLIMITED MaxMemPerNode={}", queue.memory.unwrap_or(0) >> 20),
+                format!(
+                    "TRES=cpu={0},mem={1},node=1,billing={0}",
+                    queue.cpus,
+                    memory(queue.memory.unwrap_or(0))
+                ),
+            ],
+            false,
+        );
+    }
+    if text.is_empty() {
+        bail!("slurm_load_partitions error: Invalid partition name specified: {}", name.unwrap_or_default());
+    }
+    Ok(text)
+}
+
+fn config(client: &Client) -> anyhow::Result<String> {
+    let status = client.status().map_err(|error| refused("slurm_load_ctl_conf error", error))?;
+    let now = stamp(Some(Timestamp::now()));
+    let rows = [
+        ("AccountingStorageType", "accounting_storage/miserly".to_owned()),
+        ("BOOT_TIME", stamp(Some(status.since))),
+        ("ClusterName", CLUSTER.to_owned()),
+        ("JobRequeue", "0".to_owned()),
+        ("KillWait", "10 sec".to_owned()),
+        ("MaxArraySize", "10001".to_owned()),
+        ("MaxJobCount", "1000000".to_owned()),
+        ("MinJobAge", format!("{MIN_JOB_AGE} sec")),
+        ("SelectType", "select/miserly".to_owned()),
+        ("SLURM_VERSION", "22.05.8".to_owned()),
+        ("SlurmctldHost[0]", host()),
+        ("StateSaveLocation", status.state),
+    ];
+    let rows = rows.map(|(name, value)| format!("{name:<23} = {value}")).join("\n");
+    Ok(format!("Configuration data as of {now}\n{rows}\n\nSlurmctld(primary) at {} is UP\n", host()))
+}
+
+fn reservations(client: &Client) -> anyhow::Result<String> {
+    let all = client.reservations().map_err(|error| refused("slurm_load_reservations error", error))?;
+    if all.is_empty() {
+        return Ok("No reservations in the system\n".to_owned());
+    }
+    let names: Vec<String> = all.iter().map(|one| format!("ReservationName={}\n\n", one.name)).collect();
+    Ok(names.concat())
+}
+
+fn ping() -> anyhow::Result<ExitCode> {
+    let host = host();
+    let is_up = client()?.status().is_ok();
+    print(&format!("Slurmctld(primary) at {host} is {}\n", if is_up { "UP" } else { "DOWN" }))?;
+    Ok(if is_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the names of a list such as `a,b[1-3]`, one in a line.
+fn host_names(names_of: &str) -> String {
+    let mut inside = false;
+    let entries = names_of.split(|letter: char| {
+        inside = letter == '[' || (inside && letter != ']');
+        letter == ',' && !inside
+    });
+    let mut names = vec![];
+    for entry in entries.filter(|entry| !entry.is_empty()) {
+        let Some((prefix, rest)) = entry.split_once('[') else {
+            names.push(entry.to_owned());
+            continue;
+        };
+        let (ranges, suffix) = rest.split_once(']').unwrap_or((rest, ""));
+        for range in ranges.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let width = first.len();
+            if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
+                names.extend(
+                    (first..=last).take(100_000).map(|number| format!("{prefix}{number:0width$}{suffix}")),
+                );
+            }
+        }
+    }
+    names.iter().map(|name| name.to_owned() + "\n").collect()
+}
+
+/// Returns the numbers of the jobs of some words.
+fn numbers(client: &Client, words: &[String]) -> anyhow::Result<Vec<i64>> {
+    if words.is_empty() {
+        bail!("too few arguments for keyword: give the number of a job");
+    }
+    let words: Vec<String> = words.iter().flat_map(|word| word.split(',')).map(str::to_owned).collect();
+    let mut numbers = vec![];
+    for word in &words {
+        let named = NamedJob::parse(word).map_err(anyhow::Error::msg)?;
+        let found = jobs::named(client, std::slice::from_ref(&named));
+        let found = found.map_err(|error| refused("slurm_load_jobs error", error))?;
+        if found.is_empty() {
+            bail!("Invalid job id specified for job {word}");
+        }
+        let many = found.len() > 1;
+        numbers.extend(found.iter().filter(|job| !many || job.phase.ended().is_none()).map(|job| job.number));
+    }
+    Ok(numbers)
+}
+
+/// Sends a request for each job. A refusal does not stop the others.
+fn each(
+    words: &[String],
+    request: impl Fn(&Client, i64) -> Result<(), miserly_api::client::ClientError>,
+) -> anyhow::Result<ExitCode> {
+    let client = client()?;
+    let mut code = ExitCode::SUCCESS;
+    for job in numbers(&client, words)? {
+        if let Err(error) = request(&client, job) {
+            let error = refused(&format!("job {job}"), error);
+            note!("scontrol: error: {}", crate::failure::text(&error));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+/// Queues running jobs again.
+///
+/// A job may request this for itself, and exit then, as programs with checkpoints do. An end by itself would be final, so this
+/// command returns only when the daemon ends the job.
+fn requeue(words: &[String]) -> anyhow::Result<ExitCode> {
+    let mask: SigSet = [Signal::SIGTERM].into_iter().collect();
+    mask.thread_block()?;
+    let ends = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let code = each(words, |client, job| client.requeue(job, false).map(drop))?;
+    let own = std::env::var("SLURM_JOB_ID").ok().and_then(|job| job.parse::<i64>().ok());
+    let is_own = || Some(numbers(&client().ok()?, words).ok()?.contains(&own?));
+    if code == ExitCode::SUCCESS && is_own() == Some(true) {
+        let limit = Timespec { tv_sec: OWN_END, tv_nsec: 0 };
+        // The signal means that the end has begun; without it the job may go on.
+        let _ = poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&limit));
+    }
+    Ok(code)
+}
+
+fn update(words: &[String]) -> anyhow::Result<ExitCode> {
+    let fields: BTreeMap<String, &str> = words
+        .iter()
+        .filter_map(|word| word.split_once('='))
+        .map(|(name, value)| (name.trim_end_matches(['+', '-']).to_ascii_lowercase(), value))
+        .collect();
+    let job = fields
+        .get("jobid")
+        .or(fields.get("job"))
+        .context("update: only jobs are changed; write JobId=NUMBER")?;
+    let client = client()?;
+    let mut code = ExitCode::SUCCESS;
+    for number in numbers(&client, &[(*job).to_owned()])? {
+        let view = client.job(number).map_err(|error| refused("slurm_update error", error))?;
+        if let Err(error) = change(&client, &view, words) {
+            note!("slurm_update error: {}", crate::failure::text(&error));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+/// Changes one job by fields such as `TimeLimit=30`.
+fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()> {
+    let mut changes = Modification::default();
+    let now = Zoned::now();
+    for word in words {
+        let (name, value) = word.split_once('=').with_context(|| format!("Invalid input: {word}"))?;
+        match name.trim_end_matches(['+', '-']).to_ascii_lowercase().as_str() {
+            "jobid" | "job" => {}
+            "timelimit" => {
+                let seconds = limit(value.trim_start_matches(['+', '-'])).map_err(anyhow::Error::msg)? as f64;
+                let increases = name.ends_with('+') || value.starts_with('+');
+                let decreases = name.ends_with('-') || value.starts_with('-');
+                changes.time = Some(match (increases, decreases) {
+                    (true, _) => job.time + seconds,
+                    (false, true) => job.time - seconds,
+                    (false, false) => seconds,
+                });
+            }
+            "jobname" | "name" => changes.name = Some(value.to_owned()),
+            "partition" => changes.queue = Some(value.to_owned()),
+            "numcpus" | "numtasks" | "mincpusnode" => {
+                let least = value.split('-').next().unwrap_or_default();
+                changes.cpus = Some(least.parse().with_context(|| format!("Invalid number: {word}"))?);
+            }
+            "minmemorynode" | "mem" => {
+                changes.memory =
+                    Some(kibibytes(value).with_context(|| format!("Invalid memory: {word}"))? * 1024);
+            }
+            "minmemorycpu" => {
+                let bytes = kibibytes(value).with_context(|| format!("Invalid memory: {word}"))? * 1024;
+                changes.memory = Some(bytes.saturating_mul(changes.cpus.unwrap_or(job.cpus)));
+            }
+            "starttime" | "eligibletime" => {
+                changes.begin = Some(instant(value, &now, false).map_err(anyhow::Error::msg)?);
+            }
+            "deadline" => changes.deadline = Some(instant(value, &now, false).map_err(anyhow::Error::msg)?),
+            "priority" if value == "0" => return Ok(client.hold(job.number, false).map(drop)?),
+            "numnodes" if value == "1" || value == "1-1" => {}
+            "nice" | "priority" | "account" | "qos" | "features" | "comment" | "admincomment" => {
+                note!("scontrol: {word} has no effect");
+            }
+            _ => bail!("Update of this parameter is not supported: {word}"),
+        }
+    }
+    let runs = job.phase.started().is_some();
+    if let Some(time) = changes.time.filter(|_| runs) {
+        let more = time - job.time;
+        if more < 0.0 {
+            bail!("the time limit of a running job only grows");
+        }
+        client.extend(job.number, more).map_err(|error| refused("job", error))?;
+        changes.time = None;
+    }
+    if changes != Modification::default() {
+        client.modify(job.number, &changes, false).map_err(|error| refused("job", error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_machines() {
+        assert_eq!(host_names("a"), "a\n");
+        assert_eq!(host_names("a,b[08-10,12]x"), "a\nb08x\nb09x\nb10x\nb12x\n");
+        assert_eq!(host_names(""), "");
+    }
+}

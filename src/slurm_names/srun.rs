@@ -1,0 +1,68 @@
+//! `srun`: inside a job tasks on its processors, outside a job a job of its own.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use miserly_api::model::Interaction;
+
+use super::options::{self, Given};
+use super::submission::{Requested, check_immediate, set_variables};
+use super::{client, given, step};
+use crate::commands::live::{begin_session, block_signals, check_terminal, submission_of_command, terminal};
+
+pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let Some(given) = given("srun", words, true)? else { return Ok(ExitCode::SUCCESS) };
+    if given.words.is_empty() {
+        bail!("No command given to execute.");
+    }
+    let inside = std::env::var("SLURM_JOB_ID").ok().filter(|_| std::env::var_os("MISERLY_SOCKET").is_some());
+    if let Some(job) = given.value("jobid").filter(|job| inside.as_deref() != Some(*job)) {
+        bail!(
+            "--jobid={job}: a step is started inside its job only; `miserly attach {job}` attaches to its terminal"
+        );
+    }
+    match inside {
+        Some(job) => step::run(&given, &job),
+        None => outside(&given),
+    }
+}
+
+/// Runs the command as a job, with the input and output of this process.
+fn outside(given: &Given) -> anyhow::Result<ExitCode> {
+    let environment = options::of_environment("srun", "SLURM_").map_err(anyhow::Error::msg)?;
+    let given = given.clone().after(environment);
+    let has_terminal = given.has("pty");
+    if has_terminal {
+        check_terminal("--pty")?;
+    }
+    let signals = block_signals()?;
+    let client = client()?;
+    let options = Requested::new(&given).map_err(anyhow::Error::msg)?.finish(&client)?;
+    let tasks = options.submission.tasks.unwrap_or(1);
+    let name = given.words.first().map(|word| word.display().to_string());
+    let command = if tasks > 1 { tasks_of(&given)? } else { given.words.clone() };
+    let mut submission = submission_of_command(&command, options)?;
+    if tasks > 1 && !given.has("job-name") {
+        submission.name = name.map(|name| miserly_api::model::program_name(&name));
+    }
+    set_variables(&mut submission);
+    submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
+    submission.no_opportunistic = true;
+    check_immediate(&given, &client, &submission)?;
+    begin_session(client, &submission, !given.has("verbose"), &signals)
+}
+
+/// Returns the command that runs all tasks inside the job: this one, with the options of steps.
+fn tasks_of(given: &Given) -> anyhow::Result<Vec<OsString>> {
+    let own = std::env::args_os().next().context("the name of this program is unknown")?;
+    let mut command = vec![own];
+    for long in ["label", "kill-on-bad-exit"] {
+        if given.has(long) {
+            command.push(format!("--{long}").into());
+        }
+    }
+    command.push("--".into());
+    command.extend(given.words.iter().cloned());
+    Ok(command)
+}

@@ -1,0 +1,66 @@
+//! `sstat`: running jobs. Their usage is known at their end, so columns of usage are empty until then.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use jiff::Timestamp;
+
+use super::columns::{accounting_columns, cell};
+use super::facts::Facts;
+use super::jobs::{self, NamedJob};
+use super::sacct::names;
+use super::{client, given, host, refused};
+use crate::output::print;
+
+/// The columns.
+const COLUMNS: &str = "JobID,MaxVMSize,AveVMSize,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,AveCPU,NTasks,ConsumedEnergy,MaxDiskRead,\
+                       AveDiskRead,MaxDiskWrite,AveDiskWrite,NodeList,TRESUsageInTot";
+
+pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let Some(given) = given("sstat", words, false)? else { return Ok(ExitCode::SUCCESS) };
+    if given.has("helpformat") {
+        print(&names(COLUMNS.split(',')))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let named = NamedJob::list(given.all("jobs")).map_err(anyhow::Error::msg)?;
+    if named.is_empty() {
+        bail!("You didn't give me any jobs to stat.");
+    }
+    let format = match (given.value("format").or(given.value("fields")), given.has("pidformat")) {
+        (Some(format), _) => format.to_owned(),
+        (None, true) => "JobID,NodeList".to_owned(),
+        (None, false) => COLUMNS.to_owned(),
+    };
+    let columns = accounting_columns(&format).map_err(anyhow::Error::msg)?;
+    let found = jobs::named(&client()?, &named).map_err(|error| refused("slurm_load_jobs error", error))?;
+    let running: Vec<_> = found.iter().filter(|job| job.phase.ended().is_none()).collect();
+    if running.is_empty() {
+        bail!("no steps running for job {}", given.list("jobs").join(","));
+    }
+    let host = host();
+    let is_parsable = given.has("parsable") || given.has("parsable2");
+    let line = |cells: Vec<(String, isize)>| {
+        if is_parsable {
+            let cells: Vec<String> = cells.into_iter().map(|(text, _)| text).collect();
+            cells.join("|") + if given.has("parsable") { "|\n" } else { "\n" }
+        } else {
+            cells.into_iter().map(|(text, width)| cell(&text, width) + " ").collect::<String>() + "\n"
+        }
+    };
+    let mut text = String::new();
+    if !given.has("noheader") {
+        text += &line(columns.iter().map(|(column, width)| (column.name.to_owned(), *width)).collect());
+        if !is_parsable {
+            text +=
+                &line(columns.iter().map(|(_, width)| ("-".repeat(width.unsigned_abs()), *width)).collect());
+        }
+    }
+    for job in running {
+        let of = Facts { job: Cow::Borrowed(job), now: Timestamp::now(), host: &host, indexes: None };
+        text += &line(columns.iter().map(|(column, width)| ((column.value)(&of, true), *width)).collect());
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,433 @@
+//! The tasks of `srun` inside a job: processes beside each other on the processors of the job.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, Write, stdin};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use miserly_api::submit::Export;
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{Pid, getsid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::options::Given;
+use super::submission::user;
+use super::{host, jobs};
+
+/// The signals that are passed on to the tasks.
+const PASSED: [Signal; 8] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+    Signal::SIGWINCH,
+];
+
+/// The step: its job, its number, and the number of its tasks.
+struct Step<'a> {
+    given: &'a Given,
+    job: &'a str,
+    number: u64,
+    tasks: u64,
+    host: String,
+}
+
+/// A running task.
+struct Task {
+    nth: u64,
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+/// Runs the tasks of a step, and exits as the worst of them.
+pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
+    let number = |text: String| text.parse::<u64>().ok().filter(|number| *number > 0);
+    let variable = |name: &str| std::env::var(name).ok().and_then(number);
+    let option = |long: &str| match given.value(long) {
+        Some(text) => number(text.to_owned())
+            .map(Some)
+            .with_context(|| format!("Invalid numeric value \"{text}\" for --{long}.")),
+        None => Ok(None),
+    };
+    if let Some(nodes) = option("nodes").unwrap_or(None).filter(|nodes| *nodes > 1) {
+        bail!(
+            "Unable to create step for job {job}: More nodes requested than permitted: {nodes}, and a job runs on one machine"
+        );
+    }
+    let per_task = option("cpus-per-task")?;
+    let tasks = option("ntasks")?.or(option("ntasks-per-node")?).or(variable("SLURM_NTASKS")).unwrap_or(1);
+    let cpus = tasks.saturating_mul(per_task.unwrap_or(1));
+    if let Some(most) = variable("MISERLY_CPUS").filter(|most| *most < cpus) {
+        bail!(
+            "Unable to create step for job {job}: More processors requested than permitted: {cpus}, and the job has {most}"
+        );
+    }
+    let signals = block_signals().context("cannot read signals")?;
+    let step = Step { given, job, number: step_number(job), tasks, host: host() };
+    step.run(&signals)
+}
+
+/// Lets signals be read in place of being delivered. Tasks get the default actions, also where the script ignores a signal.
+fn block_signals() -> nix::Result<SignalFd> {
+    let mut read: SigSet = PASSED.into_iter().collect();
+    for passed in PASSED {
+        // SAFETY: the default action is no function.
+        #[allow(unsafe_code)]
+        unsafe { signal(passed, SigHandler::SigDfl) }?;
+    }
+    read.add(Signal::SIGCHLD);
+    read.thread_block()?;
+    SignalFd::with_flags(&read, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+}
+
+/// Returns the number of the next step of the job. Each one appends a byte to a file.
+fn step_number(job: &str) -> u64 {
+    // The folder of an attempt is one of a kind on the machine.
+    let mut hasher = DefaultHasher::new();
+    std::env::var_os("MISERLY_ATTEMPT_FOLDER").hash(&mut hasher);
+    let name = format!("miserly-steps-{}-{job}-{:016x}", jobs::own_uid(), hasher.finish());
+    let path = std::env::temp_dir().join(name);
+    let count = || {
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(b".")?;
+        file.stream_position()
+    };
+    // Without a file the number is not unique in the job; only names of files depend on it.
+    count().map_or(0, |count: u64| count.saturating_sub(1))
+}
+
+impl Step<'_> {
+    fn run(&self, signals: &SignalFd) -> anyhow::Result<ExitCode> {
+        let shared = self.shared_files()?;
+        let mut tasks = vec![];
+        let mut printers = vec![];
+        let mut inputs = vec![];
+        for nth in 0..self.tasks {
+            match self.start(nth, &shared) {
+                Ok(mut child) => {
+                    if self.given.has("label") {
+                        printers.extend(labelled(nth, &mut child));
+                    }
+                    inputs.extend(child.stdin.take());
+                    tasks.push(Task { nth, child, status: None });
+                }
+                Err(error) => {
+                    end(&mut tasks, Signal::SIGKILL);
+                    let word = self.given.words[0].display();
+                    note!("slurmstepd: error: execve(): {word}: {error}");
+                    return Ok(ExitCode::from(u8::try_from(error.raw_os_error().unwrap_or(1)).unwrap_or(1)));
+                }
+            }
+        }
+        if !inputs.is_empty() {
+            std::thread::spawn(move || broadcast(inputs));
+        }
+        let code = self.wait(&mut tasks, signals)?;
+        for printer in printers {
+            // A task that has ended may have left a process that holds its output.
+            let _ = printer.join();
+        }
+        Ok(ExitCode::from(code))
+    }
+
+    /// Waits for all tasks, and passes on the signals from processes of the job.
+    fn wait(&self, tasks: &mut [Task], signals: &SignalFd) -> anyhow::Result<u8> {
+        let kills = self.given.value("kill-on-bad-exit").is_some_and(|value| value != "0");
+        let limit =
+            self.given.value("wait").and_then(|secs| secs.parse::<u64>().ok()).filter(|secs| *secs > 0);
+        let mut worst = 0;
+        let mut left = None;
+        loop {
+            for task in tasks.iter_mut().filter(|task| task.status.is_none()) {
+                let Some(status) = task.child.try_wait()? else { continue };
+                task.status = Some(status);
+                worst = worst.max(self.code(task.nth, status));
+                left = left.or(limit.map(Duration::from_secs));
+            }
+            if tasks.iter().all(|task| task.status.is_some()) {
+                return Ok(worst);
+            }
+            if worst > 0 && kills {
+                end(tasks, Signal::SIGTERM);
+            }
+            let timeout = left.map(|left| Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: 0 });
+            let fd = signals.as_fd();
+            let ready = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], timeout.as_ref());
+            if ready.is_ok_and(|ready| ready == 0) {
+                note!("srun: error: the time of --wait is over; the other tasks are ended");
+                end(tasks, Signal::SIGKILL);
+                left = None;
+            }
+            while let Some(info) = signals.read_signal()? {
+                let (number, sender) = (info.ssi_signo.cast_signed(), info.ssi_pid.cast_signed());
+                if let Ok(passed) = Signal::try_from(number)
+                    && passed != Signal::SIGCHLD
+                    && is_of_job(sender)
+                {
+                    end(tasks, passed);
+                }
+            }
+        }
+    }
+
+    /// Returns the exit code of a task, and reports a failure.
+    fn code(&self, nth: u64, status: ExitStatus) -> u8 {
+        let host = &self.host;
+        if let Some(signal) = status.signal() {
+            let name = Signal::try_from(signal).map_or("signal", Signal::as_str);
+            note!("srun: error: {host}: task {nth}: {name}");
+            return u8::try_from(128 + signal).unwrap_or(u8::MAX);
+        }
+        let code = status.code().unwrap_or(1);
+        if code != 0 {
+            note!("srun: error: {host}: task {nth}: Exited with exit code {code}");
+        }
+        u8::try_from(code).unwrap_or(u8::MAX)
+    }
+
+    fn start(&self, nth: u64, shared: &Files) -> std::io::Result<Child> {
+        let given = self.given;
+        let mut command = Command::new(&given.words[0]);
+        command.args(&given.words[1..]);
+        if let Some(folder) = given.value("chdir") {
+            command.current_dir(folder);
+        }
+        if let Some(export) =
+            given.value("export").and_then(|text| Export::parse(&text.replace("NIL", "NONE")).ok())
+        {
+            let of_job = |name: &str| name.starts_with("SLURM_") || name.starts_with("MISERLY_");
+            let all = std::env::vars().collect();
+            let mut kept = export.environment(all);
+            kept.extend(std::env::vars().filter(|(name, _)| of_job(name)));
+            command.env_clear().envs(kept);
+        }
+        command.envs(self.variables(nth));
+        let output = shared.output.of_task(self, nth)?;
+        let error = match shared.error.of_task(self, nth)? {
+            Some(error) => Some(error),
+            // Without a file of its own, the error output goes where the output goes.
+            None if given.has("output") && !given.has("error") => {
+                output.as_ref().map(File::try_clone).transpose()?
+            }
+            None => None,
+        };
+        let labelled = || if given.has("label") { Stdio::piped() } else { Stdio::inherit() };
+        command.stdout(output.map_or_else(labelled, Stdio::from));
+        command.stderr(error.map_or_else(labelled, Stdio::from));
+        command.stdin(self.input(nth)?);
+        // SAFETY: the closure only makes a system call.
+        #[allow(unsafe_code)]
+        unsafe {
+            command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(Into::into))
+        };
+        command.spawn()
+    }
+
+    fn input(&self, nth: u64) -> std::io::Result<Stdio> {
+        match self.given.value("input") {
+            None | Some("all") if self.tasks == 1 => Ok(Stdio::inherit()),
+            None | Some("all") if stdin().is_terminal() => {
+                Ok(if nth == 0 { Stdio::inherit() } else { Stdio::null() })
+            }
+            None | Some("all") => Ok(Stdio::piped()),
+            Some("none") => Ok(Stdio::null()),
+            Some(text) => match text.parse::<u64>() {
+                Ok(task) => Ok(if task == nth { Stdio::inherit() } else { Stdio::null() }),
+                Err(_) => Ok(File::open(self.path(text, nth))?.into()),
+            },
+        }
+    }
+
+    fn variables(&self, nth: u64) -> Vec<(String, String)> {
+        let mut variables: Vec<(String, String)> = [
+            ("SLURM_STEP_ID", self.number.to_string()),
+            ("SLURM_STEPID", self.number.to_string()),
+            ("SLURM_STEP_NUM_TASKS", self.tasks.to_string()),
+            ("SLURM_STEP_NUM_NODES", "1".to_owned()),
+            ("SLURM_STEP_TASKS_PER_NODE", self.tasks.to_string()),
+            ("SLURM_STEP_NODELIST", self.host.clone()),
+            ("SLURM_NTASKS", self.tasks.to_string()),
+            ("SLURM_NPROCS", self.tasks.to_string()),
+            ("SLURM_PROCID", nth.to_string()),
+            ("SLURM_LOCALID", nth.to_string()),
+            ("SLURM_NODEID", "0".to_owned()),
+            ("SLURM_GTIDS", (0..self.tasks).map(|nth| nth.to_string()).collect::<Vec<_>>().join(",")),
+            ("SLURMD_NODENAME", self.host.clone()),
+            ("SLURM_JOB_NODELIST", self.host.clone()),
+            ("SLURM_NODELIST", self.host.clone()),
+            ("SLURM_JOB_NUM_NODES", "1".to_owned()),
+            ("SLURM_NNODES", "1".to_owned()),
+            ("SLURM_TASKS_PER_NODE", self.tasks.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        if let Some(cpus) = self.given.value("cpus-per-task") {
+            variables.push(("SLURM_CPUS_PER_TASK".to_owned(), cpus.to_owned()));
+        }
+        variables
+    }
+
+    /// Returns the file of a pattern for a task.
+    fn path(&self, pattern: &str, nth: u64) -> PathBuf {
+        let variable = |name: &str| std::env::var(name).ok();
+        let array = || variable("SLURM_ARRAY_JOB_ID").unwrap_or_else(|| self.job.to_owned());
+        let mut filled = String::new();
+        let mut letters = pattern.chars();
+        while let Some(letter) = letters.next() {
+            if letter != '%' {
+                filled.push(letter);
+                continue;
+            }
+            let mut code = letters.next();
+            let mut width = String::new();
+            while let Some(digit) = code.filter(char::is_ascii_digit) {
+                width.push(digit);
+                code = letters.next();
+            }
+            let number = |text: String| format!("{text:0>width$}", width = width.parse().unwrap_or(0));
+            filled += &match code {
+                Some('j') => number(self.job.to_owned()),
+                Some('J') => format!("{}.{}", self.job, self.number),
+                Some('A') => number(array()),
+                Some('a') => {
+                    number(variable("SLURM_ARRAY_TASK_ID").unwrap_or_else(|| "4294967294".to_owned()))
+                }
+                Some('s') => number(self.number.to_string()),
+                Some('t') => number(nth.to_string()),
+                Some('n') => number("0".to_owned()),
+                Some('N') => self.host.clone(),
+                Some('u') => user(),
+                Some('x') => variable("SLURM_JOB_NAME").unwrap_or_default(),
+                Some('%') | None => "%".to_owned(),
+                Some(other) => format!("%{other}"),
+            };
+        }
+        let folder = self.given.value("chdir").map(PathBuf::from).unwrap_or_default();
+        folder.join(filled)
+    }
+
+    fn shared_files(&self) -> anyhow::Result<Files> {
+        let of = |long: &str| Output::new(self, self.given.value(long)).with_context(|| format!("--{long}"));
+        Ok(Files { output: of("output")?, error: of("error")? })
+    }
+
+    fn open(&self, pattern: &str, nth: u64) -> std::io::Result<File> {
+        let mode = self
+            .given
+            .value("open-mode")
+            .map(str::to_owned)
+            .or_else(|| std::env::var("SLURM_OPEN_MODE").ok());
+        let appends = mode.is_some_and(|mode| mode.starts_with('a'));
+        let mut options = OpenOptions::new();
+        // Several tasks may have the same file.
+        options.create(true).append(true);
+        let path = self.path(pattern, nth);
+        if !appends {
+            File::create(&path)?;
+        }
+        options.open(path)
+    }
+}
+
+/// The files of the outputs.
+struct Files {
+    output: Output,
+    error: Output,
+}
+
+/// Where an output of the tasks goes.
+enum Output {
+    /// To that of this process.
+    Own,
+    /// To one file.
+    Shared(File),
+    /// To a file for each task.
+    Each(String),
+    /// That of one task to that of this process.
+    OfTask(u64),
+}
+
+impl Output {
+    fn new(step: &Step, pattern: Option<&str>) -> std::io::Result<Output> {
+        match pattern {
+            None | Some("all") => Ok(Output::Own),
+            Some("none") => Ok(Output::Shared(File::options().write(true).open("/dev/null")?)),
+            Some(pattern) => match pattern.parse() {
+                Ok(task) => Ok(Output::OfTask(task)),
+                Err(_) if pattern.contains('%') => Ok(Output::Each(pattern.to_owned())),
+                Err(_) => step.open(pattern, 0).map(Output::Shared),
+            },
+        }
+    }
+
+    fn of_task(&self, step: &Step, nth: u64) -> std::io::Result<Option<File>> {
+        match self {
+            Output::Own => Ok(None),
+            Output::Shared(file) => file.try_clone().map(Some),
+            Output::Each(pattern) => {
+                // Without the number of the task in its name, the file is one for all.
+                let is_first = step.path(pattern, nth) != step.path(pattern, 0) || nth == 0;
+                if is_first {
+                    step.open(pattern, nth).map(Some)
+                } else {
+                    OpenOptions::new().append(true).open(step.path(pattern, nth)).map(Some)
+                }
+            }
+            Output::OfTask(task) if *task == nth => Ok(None),
+            Output::OfTask(_) => File::options().write(true).open("/dev/null").map(Some),
+        }
+    }
+}
+
+/// Returns whether a process is one of the job: it is in the session of the job. All processes get a signal from outside.
+fn is_of_job(sender: i32) -> bool {
+    sender > 0 && getsid(Some(Pid::from_raw(sender))).is_ok_and(|session| getsid(None) == Ok(session))
+}
+
+/// Sends a signal to the running tasks.
+fn end(tasks: &mut [Task], signal: Signal) {
+    for task in tasks.iter().filter(|task| task.status.is_none()) {
+        // It may have ended.
+        let _ = kill(Pid::from_raw(task.child.id().cast_signed()), signal);
+    }
+}
+
+/// Prints the lines of a task with its number before them.
+fn labelled(nth: u64, child: &mut Child) -> Vec<JoinHandle<()>> {
+    let output = child.stdout.take().map(|output| Box::new(output) as Box<dyn Read + Send>);
+    let error = child.stderr.take().map(|error| Box::new(error) as Box<dyn Read + Send>);
+    let print = |from: Box<dyn Read + Send>, to_error: bool| {
+        std::thread::spawn(move || {
+            for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+                let line = [format!("{nth}: ").as_bytes(), &line, b"\n"].concat();
+                // A reader that has gone does not end the task.
+                let _ = if to_error {
+                    std::io::stderr().write_all(&line)
+                } else {
+                    std::io::stdout().write_all(&line)
+                };
+            }
+        })
+    };
+    let output = output.map(|output| print(output, false));
+    output.into_iter().chain(error.map(|error| print(error, true))).collect()
+}
+
+/// Copies the input of this process to all tasks.
+fn broadcast(mut inputs: Vec<std::process::ChildStdin>) {
+    let mut bytes = [0; 8192];
+    let mut own = stdin().lock();
+    while let Ok(count @ 1..) = own.read(&mut bytes) {
+        inputs.retain_mut(|input| input.write_all(&bytes[..count]).is_ok());
+    }
+}

@@ -1,0 +1,176 @@
+//! Slurm's notation of instants.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
+use miserly_units::slurm::time_limit;
+
+/// Returns an instant: `now`, `now+1hour`, `now-2days`, `today`, `tomorrow`, `noon`, `midnight`, `16:00`, `MMDDYY`, `MM/DD[/YY]`,
+/// `YYYY-MM-DD[THH:MM[:SS]]`.
+///
+/// A time of day is the next one, or with `past` that of today.
+///
+/// # Errors
+/// Any other text.
+pub(super) fn instant(text: &str, now: &Zoned, past: bool) -> Result<Timestamp, String> {
+    let found = from_now(text, now).or_else(|| of_calendar(&text.to_ascii_lowercase(), now, past));
+    found.ok_or_else(|| format!("Invalid time specification: {text}"))
+}
+
+fn from_now(text: &str, now: &Zoned) -> Option<Timestamp> {
+    let rest = text.strip_prefix("now")?;
+    if rest.is_empty() {
+        return Some(now.timestamp());
+    }
+    let (sign, length) = match rest.split_at(1) {
+        ("+", length) => (1, length),
+        ("-", length) => (-1, length),
+        _ => return None,
+    };
+    let digits = length.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = length.split_at(digits);
+    let scale = match unit.trim() {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3600,
+        "d" | "day" | "days" => 86_400,
+        "w" | "week" | "weeks" => 604_800,
+        _ => return None,
+    };
+    let secs = number.parse::<i64>().ok()?.checked_mul(scale)?;
+    now.timestamp().checked_add(SignedDuration::from_secs(sign * secs)).ok()
+}
+
+fn of_calendar(text: &str, now: &Zoned, past: bool) -> Option<Timestamp> {
+    let zoned = |date: Date, time: Time| {
+        Some(date.to_datetime(time).to_zoned(now.time_zone().clone()).ok()?.timestamp())
+    };
+    let midnight = Time::midnight();
+    match text {
+        "today" => return zoned(now.date(), midnight),
+        "tomorrow" => return zoned(now.date().checked_add(1.day()).ok()?, midnight),
+        _ => {}
+    }
+    if let Some(time) = time_of_day(text) {
+        let today = zoned(now.date(), time)?;
+        let is_over = today <= now.timestamp() && !past;
+        return if is_over { zoned(now.date().checked_add(1.day()).ok()?, time) } else { Some(today) };
+    }
+    // Slurm writes `MM/DD/YY-HH:MM`, and `YYYY-MM-DDTHH:MM`.
+    let separators: &[char] = if text.contains('/') { &['-', ' '] } else { &['t', ' '] };
+    let (date, time) = text.split_once(separators).map_or((text, None), |(date, time)| (date, Some(time)));
+    let time = time.map_or(Some(midnight), time_of_day)?;
+    zoned(day(date, now)?, time)
+}
+
+fn time_of_day(text: &str) -> Option<Time> {
+    match text {
+        "midnight" => return Some(Time::midnight()),
+        "noon" => return Some(Time::constant(12, 0, 0, 0)),
+        "fika" => return Some(Time::constant(15, 0, 0, 0)),
+        "teatime" => return Some(Time::constant(16, 0, 0, 0)),
+        _ => {}
+    }
+    let (clock, half) = match (text.strip_suffix("am"), text.strip_suffix("pm")) {
+        (Some(clock), _) => (clock, Some(0)),
+        (None, Some(clock)) => (clock, Some(12)),
+        (None, None) => (text, None),
+    };
+    let parts: Vec<i8> = clock.trim().split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [hour, minute, second] = match parts[..] {
+        [hour] if half.is_some() => [hour, 0, 0],
+        [hour, minute] => [hour, minute, 0],
+        [hour, minute, second] => [hour, minute, second],
+        _ => return None,
+    };
+    let hour = half.map_or(hour, |half| hour % 12 + half);
+    Time::new(hour, minute, second, 0).ok()
+}
+
+fn day(text: &str, now: &Zoned) -> Option<Date> {
+    if let Ok(date) = text.parse::<DateTime>().map(DateTime::date).or_else(|_| text.parse::<Date>()) {
+        return Some(date);
+    }
+    let number = |text: &str| text.parse::<i16>().ok();
+    let parts: Vec<i16> = if text.len() == 6 && text.is_ascii() {
+        [&text[..2], &text[2..4], &text[4..]].into_iter().map(number).collect::<Option<_>>()?
+    } else {
+        text.split(['/', '.']).map(number).collect::<Option<_>>()?
+    };
+    let (month, day, year) = match parts[..] {
+        [month, day] => (month, day, now.year()),
+        [month, day, year] => (month, day, if year < 100 { 2000 + year } else { year }),
+        _ => return None,
+    };
+    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
+}
+
+/// Returns the seconds of a time limit, where a bare number is minutes.
+///
+/// # Errors
+/// Any other text. A job without a limit is refused, too.
+pub(super) fn limit(text: &str) -> Result<u64, String> {
+    if ["UNLIMITED", "INFINITE", "-1", "0"].contains(&text.to_ascii_uppercase().as_str()) {
+        return Err(format!(
+            "--time={text}: a job has a time limit, because later jobs are promised a start"
+        ));
+    }
+    let span = time_limit(text).ok_or("Invalid --time specification")?;
+    u64::try_from(span.ticks() / 1_000_000)
+        .ok()
+        .filter(|secs| *secs > 0)
+        .ok_or_else(|| "Invalid --time specification".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, past: bool, expect: Option<&str>) {
+        let now: Zoned = "2026-03-04T10:30:00+00:00[UTC]".parse().unwrap();
+        let found = instant(text, &now, past).ok().map(|at| at.to_string());
+        assert_eq!(found.as_deref(), expect, "{text}");
+    }
+
+    #[test]
+    fn instants_in_all_forms_of_slurm() {
+        check("now", false, Some("2026-03-04T10:30:00Z"));
+        check("now+90", false, Some("2026-03-04T10:31:30Z"));
+        check("now+1hour", false, Some("2026-03-04T11:30:00Z"));
+        check("now-2days", true, Some("2026-03-02T10:30:00Z"));
+        check("16:00", false, Some("2026-03-04T16:00:00Z"));
+        check("08:00", false, Some("2026-03-05T08:00:00Z"));
+        check("08:00", true, Some("2026-03-04T08:00:00Z"));
+        check("4pm", false, Some("2026-03-04T16:00:00Z"));
+        check("today", true, Some("2026-03-04T00:00:00Z"));
+        check("tomorrow", false, Some("2026-03-05T00:00:00Z"));
+        check("teatime", false, Some("2026-03-04T16:00:00Z"));
+        check("2026-12-01", false, Some("2026-12-01T00:00:00Z"));
+        check("2026-12-01T08:00", false, Some("2026-12-01T08:00:00Z"));
+        check("2026-12-01T08:00:30", false, Some("2026-12-01T08:00:30Z"));
+        check("12/01/26", false, Some("2026-12-01T00:00:00Z"));
+        check("12/01/26-08:00", false, Some("2026-12-01T08:00:00Z"));
+        check("120126", false, Some("2026-12-01T00:00:00Z"));
+        check("12/01", false, Some("2026-12-01T00:00:00Z"));
+        for wrong in ["", "soon", "now*2", "now+2moons", "25:00", "13/13/26", "2026-13-01"] {
+            check(wrong, false, None);
+        }
+    }
+
+    #[test]
+    fn time_limits_in_all_forms_of_slurm() {
+        for (text, secs) in [
+            ("30", 1800),
+            ("90:30", 5430),
+            ("1:30:00", 5400),
+            ("2-12", 216_000),
+            ("2-12:30", 217_800),
+            ("2-12:30:15", 217_815),
+        ] {
+            assert_eq!(limit(text), Ok(secs), "{text}");
+        }
+        for wrong in ["", "0", "UNLIMITED", "1:2:3:4", "ten"] {
+            assert!(limit(wrong).is_err(), "{wrong}");
+        }
+    }
+}
