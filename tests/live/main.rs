@@ -91,3 +91,4 @@ mod read_aloud;
 
 mod ui;
 mod ui_lists;
+mod ui_picture;
