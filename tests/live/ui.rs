@@ -326,7 +326,7 @@ fn a_person_finds_the_answers_in_a_browser() {
     // The chart: drag, keys, a click on the running job.
     let from = "chart.from";
     let before = browser.evaluate(from).as_f64().expect("a time");
-    let place = browser.evaluate("(() => { const c = document.querySelector('#chart'); c.scrollIntoView({ block: 'center' }); const b = c.getBoundingClientRect(); return [b.x + 200, b.y + b.height - 20]; })()");
+    let place = browser.evaluate("(() => { const c = document.querySelector('#chart'); c.scrollIntoView({ block: 'center' }); const b = c.getBoundingClientRect(); return [b.x + 200, b.y + chart.places[0].top + 4]; })()");
     let (x, y) = (place[0].as_f64().expect("x"), place[1].as_f64().expect("y"));
     browser.mouse("mousePressed", x, y);
     for step in 1..=5 {

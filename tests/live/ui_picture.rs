@@ -186,5 +186,16 @@ fn an_address_restores_the_view() {
     browser.wait_until("document.querySelector('#detail').hidden");
     browser.evaluate("history.forward()");
     browser.wait_until("!document.querySelector('#detail').hidden");
+    // The strip moves the view, and a play moves the instant.
+    let strip = browser.evaluate("(() => { document.querySelector('#chart').scrollIntoView({ block: 'end' }); const b = document.querySelector('#chart').getBoundingClientRect(); return [b.x + b.width - 5, b.y + chart.stripTop() + 12]; })()");
+    let (x, y) = (strip[0].as_f64().expect("x"), strip[1].as_f64().expect("y"));
+    browser.mouse("mousePressed", x, y);
+    browser.mouse("mouseReleased", x, y);
+    browser.wait_until("chart.from + chart.scale * chart.width() > chart.range[1]");
+    let instant = browser.evaluate("document.querySelector('#now').textContent");
+    browser.click("#play");
+    browser.wait_until(&format!("document.querySelector('#now').textContent !== {instant}"));
+    browser.click("#play");
+    assert_eq!(browser.evaluate("document.querySelector('#play').textContent"), "Play");
     is_clean(&mut browser);
 }

@@ -1,7 +1,9 @@
 //! The chart as SVG: the painter of the scene for files. paint.js paints the same scene on the page, and a test compares the two.
 
 use maud::{Markup, PreEscaped, html};
-use miserly_view::{Bars, ColourBy, Facts, Inks, Kind, Legend, TileBar, TileRequest, whole_step};
+use miserly_view::{
+    Bars, ColourBy, CurvePart, Curves, Facts, Inks, Kind, Legend, TileBar, TileRequest, whole_step,
+};
 use serde::Deserialize;
 
 /// The height of the times, of the line above a group, and of the lines and the boxes of the curves.
@@ -138,7 +140,7 @@ impl Painter<'_> {
                     @for (place, at) in self.places.iter().enumerate() { (self.group(place, at)) }
                     (self.curves())
                     (self.line(self.request.at, self.theme.now))
-                    @if self.request.at != self.request.now { (self.line(self.request.now, self.theme.muted)) }
+                    @if (self.request.at - self.request.now).abs() >= 1.0 { (self.line(self.request.now, self.theme.muted)) }
                 }
                 (legend)
             }
@@ -314,7 +316,7 @@ impl Painter<'_> {
             @for &(top, height) in &places {
                 @if now > left { (rect("part", &fill, SOLID[bar.kind as usize], [left, top, now - left, height])) }
                 @if now < left + width { (rect("part", &fill, AHEAD, [now, top, left + width - now, height])) }
-                @if height > 3.0 && width > 3.0 {
+                @if height > 4.0 && width > 3.0 {
                     rect class="edge" x=(Px(left + 0.5)) y=(Px(top + 0.5)) width=(Px(width - 1.0)) height=(Px(height - 1.0)) fill="none" stroke=(stroke) stroke-dasharray=[dashes] {}
                 }
                 @if bar.failed && width >= 4.0 {
@@ -332,7 +334,7 @@ impl Painter<'_> {
 
     fn bracket(&self, from: f64, to: f64, (top, height): (f64, f64), unkept: bool) -> Markup {
         let colour = if unkept { self.theme.bad } else { self.theme.ink };
-        let arm = ((to - from) / 3.0).min(5.0).max(1.5);
+        let arm = ((to - from) / 3.0).clamp(1.5, 5.0);
         let foot = top + height - 1.5;
         let mut rectangles = vec![[from, top, 1.5, height], [from, top, arm, 1.5], [from, foot, arm, 1.5]];
         if to - from >= 6.0 {
@@ -368,29 +370,21 @@ impl Painter<'_> {
 
     fn curves(&self) -> Markup {
         let (column, begins) = self.parts();
-        let pools: Vec<Vec<[Vec<(u32, i64)>; 3]>> = self
-            .bars
-            .curves
-            .iter()
-            .map(|curves| {
-                let parts = begins.iter().map(|from| curves.part(*from, column, COLUMNS));
-                parts.map(|part| [part.held, part.reserved, part.waiting]).collect()
-            })
-            .collect();
-        let most = |which: usize| {
-            let runs = pools.iter().flatten().flat_map(|part| &part[which]);
-            runs.map(|(_, value)| *value).max().unwrap_or(0) as f64 / 10.0
+        let parts_of = |curves: &Curves| -> Vec<CurvePart> {
+            begins.iter().map(|from| curves.part(*from, column, COLUMNS)).collect()
         };
+        let pools: Vec<Vec<CurvePart>> = self.bars.curves.iter().map(parts_of).collect();
+        let waits = pools.iter().flatten().flat_map(|part| &part.waiting).map(|(_, value)| *value);
+        let waiting = rounded(waits.max().unwrap_or(0) as f64 / 10.0);
         let procs = self.bars.groups.iter().map(|group| group.procs).max().unwrap_or(1).max(1) as f64;
-        let waiting = rounded(most(2));
         let single = pools.len() == 1;
         let pale = if single { ", and promised or planned (pale)" } else { "" };
         let boxes = [
-            (0usize, HELD, procs, format!("processors held{pale}, of {procs}"), self.below),
-            (2, WAITING, waiting, format!("jobs waiting, scale to {waiting}"), self.below + TITLE + HELD),
+            (true, HELD, procs, format!("processors held{pale}, of {procs}"), self.below),
+            (false, WAITING, waiting, format!("jobs waiting, scale to {waiting}"), self.below + TITLE + HELD),
         ];
         html! {
-            @for (which, height, high, title, top) in boxes {
+            @for (is_held, height, high, title, top) in boxes {
                 text x="4" y=(Px(top + 13.0)) fill=(self.theme.ink) { (title) }
                 rect x="0.5" y=(Px(top + TITLE - 0.5)) width=(Px(self.request.width - 1.0)) height=(Px(height)) fill="none" stroke=(self.theme.rule) {}
                 @if !single { (self.curve_names(top, 20.0 + title.chars().count() as f64 * LETTERS[1])) }
@@ -399,9 +393,9 @@ impl Painter<'_> {
                     @let dashes = DASHES[pool % DASHES.len()];
                     @let rise = |value: f64| top + TITLE + height - (value / high).min(1.0) * (height - 2.0);
                     @for (from, part) in begins.iter().zip(parts) {
-                        @if single && which == 0 { path fill=(colour) fill-opacity="0.25" d=(self.area(*from, column, &sums(&part[0], &part[1]), &rise)) {} }
-                        @if single { path fill=(colour) fill-opacity="0.55" d=(self.area(*from, column, &part[which], &rise)) {} }
-                        @else { path fill="none" stroke=(colour) stroke-width="1.5" stroke-dasharray=(dashes) d=(self.steps(*from, column, &part[which], &rise)) {} }
+                        @if single && is_held { path fill=(colour) fill-opacity="0.25" d=(self.area(*from, column, &sums(&part.held, &part.reserved), &rise)) {} }
+                        @if single { path fill=(colour) fill-opacity="0.55" d=(self.area(*from, column, if is_held { &part.held } else { &part.waiting }, &rise)) {} }
+                        @else { path fill="none" stroke=(colour) stroke-width="1.5" stroke-dasharray=(dashes) d=(self.steps(*from, column, if is_held { &part.held } else { &part.waiting }, &rise)) {} }
                     }
                 }
             }

@@ -161,9 +161,9 @@ impl Job {
         self.state == State::Ended && self.word != "done"
     }
 
-    /// Returns the number and the name, as far as the name says more than the reason of the start.
+    /// Returns the number and the name; the user of a job of a log, which has no name but the reason of its start.
     pub fn title(&self) -> String {
-        let name = if self.name == self.reason { "" } else { &self.name };
+        let name = if self.name == self.reason { &self.user } else { &self.name };
         format!("{} {name}", self.label).trim().to_owned()
     }
 }

@@ -1,9 +1,11 @@
 // The chart: jobs over time, in parts that the server makes at the level of detail that is shown.
 
-import { AXIS, COLUMNS, CURVES, NAMES, curves, painting, prepared } from './paint.js';
+import { AXIS, BELOW, COLUMNS, NAMES, curves, painting, prepared } from './paint.js';
 
 export { KIND, RUN_NUMBERS } from './paint.js';
 
+// A row of a small machine is not higher.
+const ROW_MOST = 22;
 const BANDS = 64, TILES_LEAST = 400;
 // A larger canvas is not painted by every browser: css pixels, and pixels of the device.
 const HIGH_MOST = 8000, DEVICE_MOST = 16000;
@@ -115,6 +117,12 @@ export class Chart {
     if (to < this.from || from > this.from + this.scale * this.width()) this.view((from + to) / 2, this.scale * this.width());
   }
 
+  /** Moves to a place of the strip. */
+  goTo(x) {
+    const [from, to] = this.known();
+    this.view(from + x / this.width() * (to - from), this.scale * this.width());
+  }
+
   /** Whether the groups are one log under several policies. */
   isRun() { return !this.isLive && this.hasRuns; }
 
@@ -165,13 +173,13 @@ export class Chart {
 
   width() { return this.canvas.clientWidth; }
 
-  /** Gives each group its place. A row is at most 14 pixels high, and so low that the canvas is not too high. */
+  /** Gives each group its place. A row is so low that the canvas is not too high. */
   place() {
     const rows = this.groups.reduce((sum, group) => sum + group.rows, 0) || 1, count = this.groups.length || 1;
-    const most = Math.min(HIGH_MOST, DEVICE_MOST / (devicePixelRatio || 1)) - AXIS - CURVES - 10;
+    const most = Math.min(HIGH_MOST, DEVICE_MOST / (devicePixelRatio || 1)) - AXIS - BELOW - 10;
     const names = Math.min(NAMES, most / 2 / count), least = Math.min(24, (most / count - names) / 2);
     const room = Math.max(240, Math.min(innerHeight * 0.45, 540)) - names * count;
-    const height = Math.min(Math.max(room / rows, 0.2), 14, (most - (names + least) * count) / rows);
+    const height = Math.min(Math.max(room / rows, 0.2), ROW_MOST, (most - (names + least) * count) / rows);
     let top = AXIS;
     this.places = this.groups.map(group => {
       const own = Math.max(group.rows * height, least), place = { top: top + names, height: own, row: own / Math.max(group.rows, 1), named: names > 12 };
@@ -179,7 +187,7 @@ export class Chart {
       return place;
     });
     this.below = top + 4;
-    const wanted = `${Math.ceil(this.below + CURVES + 6)}px`;
+    const wanted = `${Math.ceil(this.below + BELOW + 2)}px`;
     if (this.canvas.style.height !== wanted) this.canvas.style.height = wanted;
     this.resize();
   }
@@ -312,7 +320,8 @@ export class Chart {
     canvas.addEventListener('pointerdown', event => {
       canvas.setPointerCapture(event.pointerId);
       this.pointers.set(event.pointerId, place(event));
-      this.pressed = { at: place(event), moved: false };
+      this.pressed = { at: place(event), moved: false, strip: place(event)[1] >= this.stripTop() };
+      if (this.pressed.strip) this.goTo(place(event)[0]);
     });
     canvas.addEventListener('pointermove', event => {
       const before = this.pointers.get(event.pointerId);
@@ -321,6 +330,7 @@ export class Chart {
         return;
       }
       const after = place(event);
+      if (this.pressed.strip) return this.goTo(after[0]);
       if (this.pointers.size === 2) this.pinch(event.pointerId, before, after);
       else if (this.pressed.moved || Math.abs(after[0] - this.pressed.at[0]) > 3) {
         this.pressed.moved = true;
@@ -332,7 +342,7 @@ export class Chart {
     const up = event => {
       this.pointers.delete(event.pointerId);
       canvas.classList.remove('dragging');
-      if (event.type === 'pointerup' && this.pressed && !this.pressed.moved) this.choose(this.at(...place(event)));
+      if (event.type === 'pointerup' && this.pressed && !this.pressed.moved && !this.pressed.strip) this.choose(this.at(...place(event)));
     };
     canvas.addEventListener('pointerleave', event => this.point(null, event));
     canvas.addEventListener('pointerup', up);

@@ -3,7 +3,9 @@
 export const AXIS = 36, NAMES = 20, COLUMNS = 512;
 // The curves: the line above each, and their heights.
 const TITLE = 18, HELD = 52, WAITING = 34;
-export const CURVES = 2 * TITLE + HELD + WAITING;
+// All the time in a strip, below a gap. It is a control of the page, and in no file.
+const GAP = 8, STRIP = 24;
+export const CURVES = 2 * TITLE + HELD + WAITING, BELOW = CURVES + GAP + STRIP;
 // Runs of one log have numbers of their own.
 export const RUN_NUMBERS = 1e12;
 export const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5, suspended: 6 };
@@ -29,6 +31,7 @@ export const painting = {
     this.visible = 0;
     this.groups.forEach((group, index) => this.paintGroup(group, index));
     this.paintCurves();
+    this.paintStrip();
     this.evict();
     this.line(this.x(this.now), this.ink.now, 2);
     if (this.now !== this.present) this.line(this.x(this.present), this.ink.muted, 1);
@@ -48,14 +51,16 @@ export const painting = {
   line(x, colour, width) {
     if (x < 0 || x > this.width()) return;
     this.context.fillStyle = colour;
-    this.context.fillRect(x - width / 2, AXIS - 6, width, this.canvas.clientHeight);
+    this.context.fillRect(x - width / 2, AXIS - 6, width, this.below + CURVES - AXIS);
   },
 
   /** Draws two lines of times: the days above, so that no view is without one, and the hours below. */
   axis() {
     const { context } = this, edge = this.width();
-    let step = 1000 * (STEPS.find(step => step * 1000 / this.scale >= 80) ?? STEPS.at(-1));
-    while (step / this.scale < 80) step *= 2;
+    // A day is longer than a time.
+    const fits = step => step / this.scale >= (step < DAY ? 80 : 112);
+    let step = 1000 * (STEPS.find(step => fits(1000 * step)) ?? STEPS.at(-1));
+    while (!fits(step)) step *= 2;
     context.font = '12px system-ui, sans-serif';
     context.textBaseline = 'alphabetic';
     let [end, day] = [-1, -1];
@@ -66,7 +71,7 @@ export const painting = {
     for (let at = Math.ceil((this.from + this.offset) / step) * step - this.offset; this.x(at) < edge; at += step) {
       const x = this.x(at), dated = (at + this.offset) % DAY === 0;
       context.fillStyle = this.ink.rule;
-      context.fillRect(x, dated ? 4 : AXIS - 8, 1, this.canvas.clientHeight);
+      context.fillRect(x, dated ? 4 : AXIS - 8, 1, this.below + CURVES - AXIS);
       if (dated && x >= day && x + long < edge) day = write(this.day(at), x + 3, 13, this.ink.ink);
       if (step >= DAY) continue;
       const text = this.label(at, step).split(' ').at(-1);
@@ -160,7 +165,7 @@ export const painting = {
       const [top, height] = this.down(range, at);
       if (now > left) this.fill(fill, SOLID[kind], left, top, now - left, height);
       if (now < left + width) this.fill(fill, AHEAD, now, top, left + width - now, height);
-      if (height > 3 && width > 3) {
+      if (height > 4 && width > 3) {
         context.strokeStyle = kind === KIND.ran || kind === KIND.running ? edge : fill;
         context.lineWidth = 1;
         if (DASHED.includes(kind)) context.setLineDash([3, 3]);
@@ -276,6 +281,28 @@ export const painting = {
       top += TITLE + height;
     }
   },
+
+  /** Draws the held processors over all the time, and the part that is shown. */
+  paintStrip() {
+    const { context } = this, top = this.stripTop(), [from, to] = this.known(), scale = Math.max((to - from) / this.width(), 1);
+    const level = Math.ceil(Math.log2(scale)), part = COLUMNS * 2 ** level, procs = Math.max(...this.groups.map(group => group.procs), 1);
+    const rise = value => top + STRIP - Math.min(value / procs, 1) * STRIP, x = at => (at - from) / scale;
+    this.clipped(0, top, this.width(), STRIP, () => {
+      for (let tile = Math.floor(from / part); tile * part < to; tile++) {
+        const data = this.tile(null, level, tile).data;
+        if (data?.[0]) this.area(data[0].held, place => x(tile * part + place * 2 ** level), rise, this.ink.muted, 0.4);
+      }
+    });
+    context.strokeStyle = this.ink.rule;
+    context.lineWidth = 1;
+    context.strokeRect(0.5, top + 0.5, this.width() - 1, STRIP - 1);
+    const left = Math.max(x(this.from), 0), right = Math.min(x(this.from + this.scale * this.width()), this.width());
+    context.strokeStyle = this.ink.ink;
+    context.lineWidth = 2;
+    context.strokeRect(Math.min(left, this.width() - 3), top + 1, Math.max(right - left, 3), STRIP - 2);
+  },
+
+  stripTop() { return this.below + CURVES + GAP; },
 
   /** Writes the names of the pools behind the title of the curves, each with its line. */
   nameCurves(top, x) {

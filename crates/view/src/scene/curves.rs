@@ -55,9 +55,9 @@ impl Curves {
         CurvePart { held: means(&self.held), reserved: means(&self.reserved), waiting: means(&self.waiting) }
     }
 
-    /// Returns the mean number of held processors, in tenths.
-    pub(crate) fn held_between(&self, from: i64, to: i64) -> i64 {
-        self.held.mean(from, to)
+    /// Returns the mean numbers of held processors and of waiting jobs, in tenths.
+    pub(crate) fn means(&self, from: i64, to: i64) -> [i64; 2] {
+        [self.held.mean(from, to), self.waiting.mean(from, to)]
     }
 }
 
@@ -88,37 +88,31 @@ fn add(changes: &mut Vec<(i64, i64)>, from: i64, to: i64, by: i64) {
 
 /// A step function: from each instant on a level, and the area up to that instant.
 #[derive(Clone, Debug, Default)]
-struct Steps(Vec<(i64, i64, i128)>);
+struct Steps(Vec<(i64, i64, i64)>);
 
 impl Steps {
     fn new(mut changes: Vec<(i64, i64)>) -> Steps {
         changes.sort_unstable_by_key(|(at, _)| *at);
-        let mut steps: Vec<(i64, i64, i128)> = vec![];
+        let mut steps: Vec<(i64, i64, i64)> = vec![];
         for (at, by) in changes {
             match steps.last_mut() {
                 Some((last, level, _)) if *last == at => *level = level.saturating_add(by),
-                Some(&mut (last, level, area)) => {
-                    let area = area + i128::from(level) * (i128::from(at) - i128::from(last));
-                    steps.push((at, level.saturating_add(by), area));
-                }
+                Some(&mut step) => steps.push((at, step.1.saturating_add(by), area_at(step, at))),
                 None => steps.push((at, by, 0)),
             }
         }
+        steps.shrink_to_fit();
         Steps(steps)
     }
 
     /// Returns the area up to an instant.
-    fn area(&self, at: i64) -> i128 {
+    fn area(&self, at: i64) -> i64 {
         let next = self.0.partition_point(|(from, ..)| *from <= at);
-        next.checked_sub(1).map_or(0, |place| {
-            let (from, level, area) = self.0[place];
-            area + i128::from(level) * (i128::from(at) - i128::from(from))
-        })
+        next.checked_sub(1).map_or(0, |place| area_at(self.0[place], at))
     }
 
     fn mean(&self, from: i64, to: i64) -> i64 {
-        let length = (i128::from(to) - i128::from(from)).max(1);
-        tenths(self.area(to) - self.area(from), length)
+        tenths(self.area(to).saturating_sub(self.area(from)), to.saturating_sub(from))
     }
 
     fn means(&self, from: i64, column: i64, columns: usize) -> Vec<(u32, i64)> {
@@ -127,7 +121,7 @@ impl Steps {
         for _ in 0..columns {
             let next = at.saturating_add(column);
             let area = self.area(next);
-            let mean = tenths(area - before, i128::from(column.max(1)));
+            let mean = tenths(area.saturating_sub(before), column);
             match runs.last_mut() {
                 Some((count, last)) if *last == mean => *count += 1,
                 _ => runs.push((1, mean)),
@@ -138,8 +132,13 @@ impl Steps {
     }
 }
 
-fn tenths(area: i128, length: i128) -> i64 {
-    i64::try_from((area * 10 + length / 2).div_euclid(length)).unwrap_or(i64::MAX)
+fn area_at((from, level, area): (i64, i64, i64), at: i64) -> i64 {
+    area.saturating_add(level.saturating_mul(at.saturating_sub(from)))
+}
+
+fn tenths(area: i64, length: i64) -> i64 {
+    let length = i128::from(length.max(1));
+    i64::try_from((i128::from(area) * 10 + length / 2).div_euclid(length)).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

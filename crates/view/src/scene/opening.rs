@@ -55,12 +55,13 @@ fn busiest(facts: &Facts, bars: &Bars) -> Opening {
     };
     let length = last.saturating_sub(first).max(1);
     let step = HOUR.max(length / INSTANTS_MOST);
-    let held = |hour: i64| -> i64 {
+    let busy = |hour: i64| {
         let from = first.saturating_add(hour.saturating_mul(step));
-        bars.curves.iter().map(|curves| curves.held_between(from, from.saturating_add(step))).sum()
+        let means = bars.curves.iter().map(|curves| curves.means(from, from.saturating_add(step)));
+        means.fold([0i64; 2], |sum, mean| [0, 1].map(|which| sum[which].saturating_add(mean[which])))
     };
-    // Of equal hours the first one.
-    let hour = (0..=length / step).max_by_key(|hour| (held(*hour), std::cmp::Reverse(*hour))).unwrap_or(0);
+    // Of hours with as many processors held the one with the longest queue, of these the first one.
+    let hour = (0..=length / step).max_by_key(|hour| (busy(*hour), std::cmp::Reverse(*hour))).unwrap_or(0);
     let at = first.saturating_add(hour * step + step / 2).min(last);
     let jobs = i64::try_from(facts.jobs.len()).unwrap_or(i64::MAX).max(1)
         / i64::try_from(facts.pools.len().max(1)).unwrap_or(1);
@@ -79,6 +80,7 @@ mod tests {
     fn a_run_opens_at_its_busiest_hour() {
         let job = |start: i64, procs| Job {
             procs,
+            submitted: start * HOUR,
             state: State::Ended,
             start: Some(start * HOUR),
             end: Some((start + 1) * HOUR),
@@ -89,6 +91,11 @@ mod tests {
         let opening = Opening::new(&facts, &Bars::new(&facts));
         assert_eq!(opening.at, Some(50 * HOUR + HOUR / 2));
         assert!(opening.from < 50 * HOUR && opening.to > 51 * HOUR);
+        let waited = Job { submitted: 69 * HOUR, ..job(70, 8) };
+        let facts =
+            Facts { now: 100 * HOUR, live: false, ..Facts::of_jobs(8, [job(50, 8), waited, job(69, 8)]) };
+        let at = Opening::new(&facts, &Bars::new(&facts)).at;
+        assert_eq!(at, Some(69 * HOUR + HOUR / 2), "the hour with a queue");
     }
 
     #[test]

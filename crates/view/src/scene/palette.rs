@@ -108,14 +108,16 @@ impl Inks {
     }
 }
 
+/// The colours of an entry as JSON has them.
+#[derive(Serialize)]
+struct Themes {
+    light: [String; 3],
+    dark: [String; 3],
+}
+
 impl Serialize for Inks {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of = |dark| [self.fill(dark), self.edge(dark), self.text(dark)].map(Rgb::text);
-        #[derive(Serialize)]
-        struct Themes {
-            light: [String; 3],
-            dark: [String; 3],
-        }
         Themes { light: of(false), dark: of(true) }.serialize(serializer)
     }
 }
