@@ -12,6 +12,9 @@ const BARS: i64 = 200;
 /// The most jobs of other users whose starts a first view of a daemon includes.
 const JOBS: usize = 20;
 
+/// The least number of parts of a run whose use is compared.
+const PARTS_LEAST: i64 = 8;
+
 /// The most instants at which the use of a machine is compared.
 const INSTANTS_MOST: i64 = 20_000;
 
@@ -54,7 +57,8 @@ fn busiest(facts: &Facts, bars: &Bars) -> Opening {
         return Opening { from: facts.now - HOUR, to: facts.now, at: None };
     };
     let length = last.saturating_sub(first).max(1);
-    let step = HOUR.max(length / INSTANTS_MOST);
+    // Of a run of some hours a part of an hour, of a very long one more.
+    let step = HOUR.min(length / PARTS_LEAST).max(length / INSTANTS_MOST).max(1);
     let busy = |hour: i64| {
         let from = first.saturating_add(hour.saturating_mul(step));
         let means = bars.curves.iter().map(|curves| curves.means(from, from.saturating_add(step)));
@@ -67,8 +71,14 @@ fn busiest(facts: &Facts, bars: &Bars) -> Opening {
         / i64::try_from(facts.pools.len().max(1)).unwrap_or(1);
     let span = (i128::from(length) * i128::from(BARS) / i128::from(jobs.max(1)))
         .clamp(i128::from(10 * MINUTE), i128::from(length).max(i128::from(10 * MINUTE)));
-    let half = i64::try_from(span / 2).unwrap_or(DAY);
-    Opening { from: at.saturating_sub(half), to: at.saturating_add(half), at: Some(at) }
+    let span = i64::try_from(span).unwrap_or(DAY);
+    let margin = span / 20;
+    let span = span.saturating_add(2 * margin);
+    // The first and the last part of a run have the margin beside their jobs, and no more.
+    let from = at.saturating_sub(span / 2).min(last.saturating_add(margin).saturating_sub(span));
+    let from = from.max(first.saturating_sub(margin));
+    let to = from.saturating_add(span);
+    Opening { from, to, at: Some(at) }
 }
 
 #[cfg(test)]
@@ -91,6 +101,10 @@ mod tests {
         let opening = Opening::new(&facts, &Bars::new(&facts));
         assert_eq!(opening.at, Some(50 * HOUR + HOUR / 2));
         assert!(opening.from < 50 * HOUR && opening.to > 51 * HOUR);
+        let short = Facts { live: false, ..Facts::of_jobs(8, [job(0, 8)]) };
+        let opening = Opening::new(&short, &Bars::new(&short));
+        let (from, to, at) = (opening.from, opening.to, opening.at.unwrap());
+        assert!(from < 0 && to >= HOUR && (0..HOUR / 8).contains(&at), "all of a short run: {opening:?}");
         let waited = Job { submitted: 69 * HOUR, ..job(70, 8) };
         let facts =
             Facts { now: 100 * HOUR, live: false, ..Facts::of_jobs(8, [job(50, 8), waited, job(69, 8)]) };
