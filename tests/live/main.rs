@@ -93,3 +93,4 @@ mod read_aloud;
 
 mod ui;
 mod ui_lists;
+mod ui_picture;

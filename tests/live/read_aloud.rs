@@ -76,7 +76,7 @@ fn a_screen_reader_has_a_name_for_everything() {
     browser.wait_until("document.activeElement.id === 'confirm'");
     let told = browser.read_aloud();
     let told = told.iter().find(|[_, name, _]| name == "Do it").expect("a button");
-    let effect = format!("Job {waiter} is withdrawn. job {waiter}: no promise; before: starts by ");
+    let effect = format!("Withdraw job {waiter}? job {waiter}: no promise; before: starts by ");
     assert!(told[2].starts_with(&effect), "{told:?}");
     assert!(told[2].ends_with("no other promise moves"), "{told:?}");
     browser.key("Enter");

@@ -30,7 +30,8 @@ impl Ui {
         )
     }
 
-    fn start(command: &mut Command) -> Ui {
+    /// Starts a page.
+    pub(crate) fn start(command: &mut Command) -> Ui {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a program");
         let output = BufReader::new(process.stdout.take().expect("an output"));
         Ui { process, output, port: 0 }
@@ -111,6 +112,10 @@ fn a_link_works_once_and_only_its_key_opens_the_rest() {
         "/api/events",
         "/api/moment?at=0",
         "/api/lists?count=1",
+        "/api/tile?group=0&from=0&column=1&columns=1&bands=1",
+        "/api/curves?from=0&column=1&columns=1",
+        "/api/card/1",
+        "/api/picture?from=0&scale=1&width=1&now=0&at=0&rows=1",
         "/api/jobs/1",
         "/api/jobs/1/effect",
         "/api/jobs/1/log",
@@ -280,7 +285,7 @@ fn nobody_else_answers_for_localhost() {
 }
 
 /// Requires a page without errors that fits its window.
-fn is_clean(browser: &mut Browser) {
+pub(crate) fn is_clean(browser: &mut Browser) {
     assert_eq!(browser.console(), Vec::<String>::new());
     let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(browser.evaluate(overflow), 0);
@@ -321,7 +326,7 @@ fn a_person_finds_the_answers_in_a_browser() {
     // The chart: drag, keys, a click on the running job.
     let from = "chart.from";
     let before = browser.evaluate(from).as_f64().expect("a time");
-    let place = browser.evaluate("(() => { const c = document.querySelector('#chart'); c.scrollIntoView({ block: 'center' }); const b = c.getBoundingClientRect(); return [b.x + 200, b.y + b.height - 20]; })()");
+    let place = browser.evaluate("(() => { const c = document.querySelector('#chart'); c.scrollIntoView({ block: 'center' }); const b = c.getBoundingClientRect(); return [b.x + 200, b.y + chart.places[0].top + 4]; })()");
     let (x, y) = (place[0].as_f64().expect("x"), place[1].as_f64().expect("y"));
     browser.mouse("mousePressed", x, y);
     for step in 1..=5 {
@@ -379,7 +384,7 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.look(375, "dark");
     browser.click("#running tbody button");
     browser.click("#detail .tools button");
-    browser.wait_until("document.querySelector('#effect')?.textContent.includes('ends now')");
+    browser.wait_until("document.querySelector('#effect')?.textContent.startsWith('End job ')");
     let moves = browser.evaluate("document.querySelector('#moves').textContent");
     let moves = moves.as_str().expect("a text");
     assert!(moves.contains("no promise; before: has started, ends by "), "{moves}");
@@ -477,7 +482,7 @@ fn a_new_state_keeps_what_a_person_does() {
     assert_eq!(browser.evaluate("document.activeElement.textContent"), third.to_string());
     // The chosen job starts: its sentence and its buttons change, and a question on the old state is withdrawn.
     browser.click("#detail .tools button");
-    browser.wait_until("document.querySelector('#result p').textContent.includes('is held')");
+    browser.wait_until("document.querySelector('#result p').textContent.startsWith('Hold job ')");
     daemon.client().cancel(holder, false).expect("it is cancelled");
     browser.wait_until("document.querySelector('#detail .tools').textContent.includes('Extend')");
     browser.wait_until("document.querySelector('#sentence').textContent.startsWith('runs since')");

@@ -24,6 +24,8 @@ mod patch;
 
 mod page;
 
+mod picture;
+
 mod routes;
 
 mod server;

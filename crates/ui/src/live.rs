@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use miserly_follow::{Board, Posted};
-use miserly_view::{Bars, Change, Facts, Group, Moment, changes};
+use miserly_view::{Bars, Change, Facts, Group, Legend, Moment, Opening, Phrase, changes, headline};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
@@ -63,6 +63,14 @@ pub(crate) struct PageState {
     pub(crate) groups: Vec<Group>,
     /// The first begin and the last end of a bar.
     pub(crate) range: Option<(i64, i64)>,
+    /// The sentences above the chart.
+    pub(crate) headline: Vec<Phrase>,
+    /// Whether the pools are runs of one log, whose jobs have the same numbers.
+    pub(crate) runs: bool,
+    /// The part of the time that the chart shows first.
+    pub(crate) opening: Opening,
+    /// The meanings of the colours of the chart.
+    pub(crate) legends: Vec<Legend>,
     /// The instants of the slider: its begin and its step, milliseconds.
     pub(crate) replay: (i64, i64),
     /// The last changes by their number, so that a difference has the new ones only.
@@ -107,6 +115,10 @@ impl PageState {
             moment: PageMoment::new(&posted.facts),
             groups: bars.groups.clone(),
             range: bars.range,
+            headline: headline(&posted.facts),
+            runs: posted.facts.is_of_runs(),
+            opening: Opening::new(&posted.facts, bars),
+            legends: bars.legends.clone(),
             replay: (posted.facts.replay_begin(), posted.facts.replay_step()),
             changes,
             actions: rights.actions,

@@ -37,9 +37,14 @@ impl Packed {
 
     /// Returns the text as the answer to a request with these headers.
     pub(crate) fn answer(&self, headers: &HeaderMap) -> Response {
+        self.answer_as("application/json", headers)
+    }
+
+    /// Returns the text as an answer of this type.
+    pub(crate) fn answer_as(&self, kind: &'static str, headers: &HeaderMap) -> Response {
         let compressed = takes_gzip(headers);
         let body = if compressed { self.gzip().into() } else { Body::from(self.plain.clone()) };
-        response(body, "application/json", compressed)
+        response(body, kind, compressed)
     }
 
     fn gzip(&self) -> Vec<u8> {

@@ -20,12 +20,11 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
         header {
             h1 id="title" { (title) }
             p id="now" { @if let Some(moment) = moment { (moment.text) } }
-            p id="account" {}
-            details id="missed" hidden { summary {} ul {} }
         }
+        p id="headline" {}
+        details id="missed" hidden { summary {} ul {} }
         p id="problem" role="status" hidden {}
         main {
-            section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
             section aria-labelledby="chart-title" {
                 h2 id="chart-title" { "Past, now and promised" }
                 div id="tools" {
@@ -35,29 +34,40 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     button type="button" id="closer" title="Less time (plus)" aria-label="Show less time" { "+" }
                     button type="button" id="fit" title="All the time" { "All" }
                     button type="button" id="live" title="Now (0)" { "Now" }
+                    button type="button" id="play" title="A day in ten seconds" { "Play" }
                     label for="slider" { "Instant" }
                     input type="range" id="slider" min="0" max="1" value="1" step="1" title="Comma and full stop move by a step";
                     output id="instant" for="slider" { "now" }
+                    label { "Colour " select id="by" {} }
+                    button type="button" id="link" title="The address of this view, without a key" { "Copy link" }
+                    button type="button" id="svg" title="The chart as it is shown, as SVG" { "Save SVG" }
+                    button type="button" id="png" title="The chart as it is shown, as PNG of twice its size" { "Save PNG" }
+                    output id="saved" role="status" {}
                 }
-                p id="note" class="muted" hidden {}
                 // It takes keys of its own: a screen reader passes them on to an application only, and an image has none.
                 // Nothing is lost by it: the buttons do the same, and the tables have the same jobs.
-                canvas id="chart" tabindex="0" role="application" aria-roledescription="chart"
-                    aria-label="Jobs over time" aria-describedby="chart-keys" {}
-                ul class="legend" {
-                    li { span class="key ran" {} "ran" }
-                    li { span class="key running" {} "runs, at most to the end of the bar" }
-                    li { span class="key promised" {} "promised window" }
-                    li { span class="key planned" {} "planned, not promised" }
-                    li { span class="key likely" {} "likely start, to the bound of 95 %" }
-                    li { span class="key idle" {} "on idle processors" }
+                div id="picture" {
+                    canvas id="chart" tabindex="0" role="application" aria-roledescription="chart"
+                        aria-label="Jobs over time" aria-describedby="chart-keys" {}
+                    div id="card" hidden {}
                 }
+                ul id="colours" class="legend" aria-label="Colours" {}
+                ul class="legend" aria-label="Bars" {
+                    li { span class="key ran" {} "ran" }
+                    li { span class="key failed" {} "ended without success" }
+                    li { span class="key running" {} "runs, pale up to its limit" }
+                    li { span class="key promised" {} "promised window in its bracket" }
+                    li { span class="key planned" {} "planned or likely, not promised" }
+                }
+                p id="note" class="muted" hidden {}
                 p id="chart-keys" class="muted" {
                     "Drag to move; Ctrl and the wheel, or two fingers, zoom. Keys: arrows move, plus and minus zoom, 0 goes to now; comma and full stop move the instant. "
                     "The tables below have the same jobs."
                 }
             }
             (chosen_job())
+            p id="account" class="muted" {}
+            section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
             (starts_now())
             (processors())
             section aria-labelledby="jobs-title" {
@@ -89,6 +99,7 @@ fn chosen_job() -> Markup {
             h2 id="detail-title" tabindex="-1" {}
             p id="sentence" aria-live="polite" {}
             p id="detail-facts" class="muted" {}
+            div id="policies" {}
             div id="detail-tools" class="tools" {}
             div id="result" {}
         }
@@ -101,7 +112,7 @@ fn processors() -> Markup {
         section id="processors" aria-labelledby="processors-title" {
             h2 id="processors-title" { "Processors" }
             ul class="legend" {
-                li { span class="key running" {} "held, with the number of the job" }
+                li { span class="key held" {} "held, with the number of the job" }
                 li { span class="key idle" {} "opportunistic job" }
                 li { span class="key reserved" {} "idle, but reserved within an hour" }
                 li { span class="key none" {} "idle" }
@@ -154,8 +165,10 @@ fn document(title: &str, key: Option<&str>, shown: Option<&Shown>, body: &Markup
                 title { (title) " - Miserly" }
                 link rel="icon" href="data:,";
                 style { (maud::PreEscaped(assets::STYLE)) }
+                link rel="modulepreload" href="/address.js";
                 link rel="modulepreload" href="/chart.js";
                 link rel="modulepreload" href="/list.js";
+                link rel="modulepreload" href="/paint.js";
                 link rel="modulepreload" href="/state.js";
                 link rel="modulepreload" href="/tables.js";
                 script type="module" src="/page.js" {}

@@ -14,7 +14,7 @@ use axum::{Json, Router};
 use futures_util::StreamExt;
 use futures_util::stream::{once, unfold};
 use miserly_api::client::DaemonSocket;
-use miserly_view::TileRequest;
+use miserly_view::{CurvePart, TileRequest, card};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -24,6 +24,7 @@ use crate::guard::{Guard, check_host, check_key};
 use crate::lists::{Listing, ListsQuestion};
 use crate::live::{Live, PageMoment};
 use crate::packed::{Packed, response, stream_head, takes_gzip};
+use crate::picture::{PictureRequest, picture};
 use crate::{assets, page};
 
 /// The time after which a stream without events has a comment, as a sign of life.
@@ -66,6 +67,9 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/api/moment", get(moment))
         .route("/api/lists", get(lists))
         .route("/api/tile", get(tile))
+        .route("/api/curves", get(curves))
+        .route("/api/card/{job}", get(card_of))
+        .route("/api/picture", get(saved))
         .route("/api/quote", post(quote))
         .route("/metrics", get(metrics))
         .route("/api/jobs/{job}", post(change))
@@ -77,9 +81,11 @@ pub(crate) fn router(site: Site) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/page.js", get(assets::script))
+        .route("/address.js", get(assets::address))
         .route("/chart.js", get(assets::chart))
         .route("/list.js", get(assets::list))
         .route("/map.js", get(assets::map))
+        .route("/paint.js", get(assets::paint))
         .route("/state.js", get(assets::state))
         .route("/tables.js", get(assets::tables))
         .merge(with_key)
@@ -203,6 +209,58 @@ async fn tile(
     let made = move || shown.bars.tile(&request).map(|tile| packed(&tile));
     let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the chart");
     Ok(blocking(made).await?.ok_or_else(wrong)?.answer(&headers))
+}
+
+/// A part of the curves.
+#[derive(Deserialize)]
+struct CurvesRequest {
+    from: i64,
+    column: i64,
+    columns: usize,
+}
+
+/// The most columns of a part of the curves.
+const COLUMNS_MOST: usize = 1024;
+
+async fn curves(
+    State(site): State<Site>,
+    Query(CurvesRequest { from, column, columns }): Query<CurvesRequest>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    if column < 1 || !(1..=COLUMNS_MOST).contains(&columns) {
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the curves"));
+    }
+    let shown = site.live.latest().await;
+    let made = move || {
+        let parts: Vec<CurvePart> =
+            shown.bars.curves.iter().map(|curves| curves.part(from, column, columns)).collect();
+        packed(&parts)
+    };
+    Ok(blocking(made).await?.answer(&headers))
+}
+
+/// The facts about a job, for the card beside its bar.
+async fn card_of(
+    State(site): State<Site>,
+    Path(job): Path<i64>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let shown = site.live.latest().await;
+    let found = card(&shown.listing.facts, job);
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such job");
+    Ok(packed(&found.ok_or_else(none)?).answer(&headers))
+}
+
+/// The chart as a file.
+async fn saved(
+    State(site): State<Site>,
+    Query(request): Query<PictureRequest>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let shown = site.live.latest().await;
+    let made = move || picture(&shown.listing.facts, &shown.bars, &request);
+    let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no picture of this part or of this size");
+    Ok(Packed::new(blocking(made).await?.ok_or_else(wrong)?).answer_as("image/svg+xml", &headers))
 }
 
 fn packed(answer: &impl Serialize) -> Packed {

@@ -1,8 +1,11 @@
 //! The bars of a chart: each job in its time and its rows.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::lanes::Lanes;
+use crate::scene::{Classes, Colours, Curves, Legend};
 use crate::words::window;
 use crate::{Facts, Job, State};
 
@@ -35,25 +38,31 @@ pub enum Kind {
     Likely,
     /// It ran, or runs, on idle processors.
     Idle,
+    /// It is suspended; the end of the bar is the latest one.
+    Suspended,
 }
 
 /// A job in its time and its rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// The number of the job.
-    pub job: i64,
+    /// The job.
+    pub job: Arc<Job>,
     /// The begin.
     pub from: i64,
     /// The end.
     pub to: i64,
     /// The kind.
     pub kind: Kind,
-    /// The number of the user, or of the job if it has no user.
-    pub owner: u64,
     /// The rows, as ranges, ends excluded.
     pub rows: Vec<(u32, u32)>,
-    /// The likely start of a job that waits: the median, and the bound of 95 %.
-    pub likely: Option<[i64; 2]>,
+    /// Its places in the legends.
+    pub(crate) classes: Classes,
+}
+
+impl Bar {
+    fn new(job: &Arc<Job>, kind: Kind, from: i64, to: i64) -> Bar {
+        Bar { job: Arc::clone(job), from, to, kind, rows: vec![], classes: Classes::default() }
+    }
 }
 
 /// The bars of all pools.
@@ -65,6 +74,10 @@ pub struct Bars {
     pub(crate) indexes: Vec<Index>,
     /// The first begin and the last end; `None` without bars.
     pub range: Option<(i64, i64)>,
+    /// The meanings of the colours.
+    pub legends: Vec<Legend>,
+    /// The curves of each pool.
+    pub curves: Vec<Curves>,
 }
 
 /// Bars by length and begin, so that those of a part of the time are found.
@@ -113,39 +126,53 @@ fn class_of(bar: &Bar) -> usize {
 impl Bars {
     /// Returns the bars of all jobs. O(n log n + n p) for n jobs and p rows.
     pub fn new(facts: &Facts) -> Bars {
-        let mut bars = Bars::default();
+        let mut bars = Bars { curves: Curves::of_pools(facts), ..Bars::default() };
+        let mut colours = Colours::new(facts);
+        // Below the pools: these rows come and go.
+        let mut below = vec![];
         for (pool, known) in facts.pools.iter().enumerate() {
-            let jobs: Vec<&Job> =
-                facts.jobs.iter().map(|job| &**job).filter(|job| job.pool == pool).collect();
+            let jobs: Vec<&Arc<Job>> = facts.jobs.iter().filter(|job| job.pool == pool).collect();
             let most = jobs.iter().filter(|job| job.start.is_some()).map(|job| job.procs).max();
             let procs = known.cpus.max(most.unwrap_or(0));
             let in_window = jobs.iter().filter_map(|job| bar_of(facts.now, job));
             let name = known.name.clone();
             // Only a simulation has no user. A daemon has any numbers, moves jobs, and has jobs that take turns.
-            bars.add_group(name, procs, in_window.collect(), facts.uid.is_none());
+            bars.add_group(name, procs, in_window.collect(), facts.uid.is_none(), &mut colours);
             let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(facts.now, job)).collect();
             if !idle.is_empty() {
-                bars.add_group(format!("{}, on idle processors", known.name), procs, idle, false);
+                below.push((format!("{}, on idle processors", known.name), procs, idle));
             }
         }
+        for (name, procs, idle) in below {
+            bars.add_group(name, procs, idle, false, &mut colours);
+        }
+        bars.legends = colours.legends();
         bars
     }
 
     /// Adds the bars of a pool. `by_number`: a processor of a job is its row, if it is known of every job.
-    fn add_group(&mut self, name: String, procs: u64, mut found: Vec<(Bar, &Job)>, by_number: bool) {
-        found.sort_by_key(|(bar, _)| (bar.from, bar.job));
+    fn add_group(
+        &mut self,
+        name: String,
+        procs: u64,
+        mut found: Vec<Bar>,
+        by_number: bool,
+        colours: &mut Colours,
+    ) {
+        found.sort_by_key(|bar| (bar.from, bar.job.number));
         keep_first_likely(&mut found, procs);
         let mut lanes = Lanes::new(procs);
         let numbered = by_number
             && lanes.unit() == 1
-            && found.iter().all(|(bar, job)| !job.cpus.is_empty() && bar.kind == Kind::Ran);
+            && found.iter().all(|bar| !bar.job.cpus.is_empty() && bar.kind == Kind::Ran);
         let mut index = Index::default();
-        for (mut bar, job) in found {
+        for mut bar in found {
             bar.rows = if numbered {
-                lanes.take_these(&job.cpus, bar.to)
+                lanes.take_these(&bar.job.cpus, bar.to)
             } else {
-                lanes.take(bar.from, bar.to, job.procs)
+                lanes.take(bar.from, bar.to, bar.job.procs)
             };
+            bar.classes = colours.classes(&bar.job, bar.kind);
             let (first, last) = self.range.unwrap_or((bar.from, bar.to));
             self.range = Some((first.min(bar.from), last.max(bar.to)));
             index.add(bar);
@@ -158,26 +185,27 @@ impl Bars {
 
 /// Of the bars that are only likely, which are in the order of their begins, keeps the first ones that fit side by side into their pool. Likely starts overlap, and a long
 /// queue of them would hide the other jobs.
-fn keep_first_likely(bars: &mut Vec<(Bar, &Job)>, procs: u64) {
+fn keep_first_likely(bars: &mut Vec<Bar>, procs: u64) {
     let mut free = procs;
-    bars.retain(|(bar, job)| {
+    bars.retain(|bar| {
         if bar.kind != Kind::Likely {
             return true;
         }
-        let fits = job.procs <= free;
+        let fits = bar.job.procs <= free;
         // Later jobs do not pass this one.
-        free = if fits { free - job.procs } else { 0 };
+        free = if fits { free - bar.job.procs } else { 0 };
         fits
     });
 }
 
 /// Returns the bar of a job in its window: past, present or to come.
-fn bar_of(now: i64, job: &Job) -> Option<(Bar, &Job)> {
+fn bar_of(now: i64, job: &Arc<Job>) -> Option<Bar> {
     let (kind, from, to) = match job.state {
         State::Ended => (Kind::Ran, job.start?, job.end?),
         State::Running | State::Suspended => {
             let start = job.start.unwrap_or(now);
-            (Kind::Running, start, job.end.unwrap_or(now).max(now).max(start))
+            let kind = if job.state == State::Running { Kind::Running } else { Kind::Suspended };
+            (kind, start, job.end.unwrap_or(now).max(now).max(start))
         }
         State::Held => return None,
         State::Waiting | State::Opportunistic | State::Parked => {
@@ -190,20 +218,14 @@ fn bar_of(now: i64, job: &Job) -> Option<(Bar, &Job)> {
             (kind, from, from.saturating_add(job.limit))
         }
     };
-    let likely = job.likely.filter(|_| job.state.is_before_start()).map(|[median, _, last]| [median, last]);
-    Some((bar(job, kind, from, to, likely), job))
+    Some(Bar::new(job, kind, from, to))
 }
 
 /// Returns the bar of a job on idle processors.
-fn idle_bar(now: i64, job: &Job) -> Option<(Bar, &Job)> {
+fn idle_bar(now: i64, job: &Arc<Job>) -> Option<Bar> {
     let runs = matches!(job.state, State::Opportunistic | State::Parked);
     let start = job.start.filter(|_| runs)?;
-    Some((bar(job, Kind::Idle, start, now.max(start), None), job))
-}
-
-fn bar(job: &Job, kind: Kind, from: i64, to: i64, likely: Option<[i64; 2]>) -> Bar {
-    let owner = job.uid.map_or(job.number.unsigned_abs(), u64::from);
-    Bar { job: job.number, from, to, kind, owner, rows: vec![], likely }
+    Some(Bar::new(job, Kind::Idle, start, now.max(start)))
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             .map(|bounds| bounds.map(Timestamp::as_millisecond)),
         cpus: job.phase.cpus(),
         hosts: vec![],
+        reason: String::new(),
         causes: job.reasons.iter().map(cause).collect(),
     }
 }

@@ -148,8 +148,24 @@ pub struct Job {
     /// The hosts by name, if the pool has several. They are in the map of the hosts.
     #[serde(skip)]
     pub hosts: Vec<String>,
+    /// The word for the reason of its start; empty if that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// Why it does not run.
     pub causes: Vec<Cause>,
+}
+
+impl Job {
+    /// Returns whether the job ended without success.
+    pub fn has_failed(&self) -> bool {
+        self.state == State::Ended && self.word != "done"
+    }
+
+    /// Returns the number and the name; the user of a job of a log, which has no name but the reason of its start.
+    pub fn title(&self) -> String {
+        let name = if self.name == self.reason { &self.user } else { &self.name };
+        format!("{} {name}", self.label).trim().to_owned()
+    }
 }
 
 /// The state of a job.
@@ -183,6 +199,11 @@ impl Facts {
     /// Returns whether a job is of the user for whom this is shown.
     pub fn is_own(&self, job: &Job) -> bool {
         self.uid.is_some() && job.uid == self.uid
+    }
+
+    /// Returns whether the pools are runs of one log, whose jobs have the same numbers in each.
+    pub fn is_of_runs(&self) -> bool {
+        !self.live && self.uid.is_none()
     }
 
     /// Parses an instant as [`Clock::parse`], of the time in which the machine can be shown.

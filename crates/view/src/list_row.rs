@@ -85,7 +85,7 @@ impl ArrayCounts {
             _ => &mut self.waiting,
         };
         *part += 1;
-        self.failed += usize::from(job.state == State::Ended && job.word != "done");
+        self.failed += usize::from(job.has_failed());
     }
 
     fn in_words(self) -> String {

@@ -76,7 +76,7 @@ pub struct PoolNow {
     pub running: usize,
     /// The jobs before their windows.
     pub waiting: usize,
-    /// The use of the last day: percent of the processors that jobs had in their windows, in 96 parts.
+    /// The use of the last day: percent of the processors that jobs had in their windows, for each quarter of an hour since the first known job.
     pub day: Vec<u8>,
     /// The jobs that would start now.
     pub holes: Vec<Hole>,
@@ -183,12 +183,15 @@ fn pool_now(facts: &Facts, placed: &Placed<'_>, place: usize, pool: &PoolFacts) 
     }
 }
 
-/// Returns the use of a pool in the last day, in percent.
+/// Returns the use of a pool in the last day, in percent. The time before the first known job is not a part of it.
 fn day(facts: &Facts, place: usize, cpus: u64) -> Vec<u8> {
-    let used = use_of_pool(facts, place, facts.now.saturating_sub(DAY), facts.now, QUARTERS);
+    let begin = facts.now.saturating_sub(DAY);
+    let used = use_of_pool(facts, place, begin, facts.now, QUARTERS);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
     let percent = |cpus_used: f64| (100.0 * cpus_used / cpus.max(1) as f64).round().clamp(0.0, 100.0) as u8;
-    used.into_iter().map(percent).collect()
+    let quarter = DAY / i64::try_from(QUARTERS).unwrap_or(96);
+    let unknown = facts.range().0.saturating_sub(begin).max(0) / quarter;
+    used.into_iter().skip(usize::try_from(unknown).unwrap_or(0).min(QUARTERS - 1)).map(percent).collect()
 }
 
 pub(crate) fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line {
@@ -215,5 +218,19 @@ pub(crate) fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line 
         end_text,
         sentence: sentences.sentence(job),
         job: job.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_use_of_a_day_begins_with_the_first_job() {
+        let job = Job { procs: 8, state: State::Running, start: Some(0), end: Some(DAY), ..Job::default() };
+        let facts = |hours: i64| Facts { now: hours * DAY / 24, ..Facts::of_jobs(8, [job.clone()]) };
+        assert_eq!(day(&facts(1), 0, 8), [100; 4], "an hour");
+        assert_eq!(day(&facts(30), 0, 8).len(), QUARTERS);
+        assert_eq!(day(&facts(0), 0, 8).len(), 1);
     }
 }

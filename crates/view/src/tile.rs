@@ -2,19 +2,23 @@
 //!
 //! It costs as much as the jobs in it, so a browser draws a million jobs as it draws a hundred.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bars::Index;
+use crate::scene::{ColourBy, Inks, Legend, mixed};
 use crate::{Bar, Bars, Kind};
 
 /// The most bars of a tile that are drawn one by one, unless the widest ones alone are more.
 const BARS_MOST: usize = 1500;
 
+/// The columns from which on a bar has its name: a shorter one has no room for it.
+const NAMED_LEAST: i64 = 20;
+
 /// The most columns of a tile, and the most bands.
 const CELLS_MOST: usize = 1024;
 
 /// A part of a group's time, and the size in which it is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TileRequest {
     /// The group, by its place in [`Bars::groups`].
     pub group: usize,
@@ -26,28 +30,67 @@ pub struct TileRequest {
     pub columns: usize,
     /// The bands into which the rows are divided for shades, at most 1024.
     pub bands: usize,
+    /// What the colours show.
+    #[serde(default)]
+    pub by: ColourBy,
+    /// Whether shades are mixed of the colours of the dark theme.
+    #[serde(default)]
+    pub dark: bool,
 }
 
 /// A part of a chart: wide bars one by one, and the others as a shade.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tile {
-    /// The bars: begin, end, number of the job, kind (its place in [`Kind`]), owner, ranges of rows, likely start.
+    /// The bars.
     pub bars: Vec<TileBar>,
     /// The jobs that are too short at this level of detail; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shade: Option<Shade>,
 }
 
-/// A bar: begin, end, number of the job, kind, owner, ranges of rows, likely start.
-pub type TileBar = (i64, i64, i64, u8, u64, Vec<(u32, u32)>, Option<[i64; 2]>);
+/// A bar of a tile. It is a list in JSON, in the order of the fields: a page may have thousands of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileBar {
+    /// The begin.
+    pub from: i64,
+    /// The end.
+    pub to: i64,
+    /// The number of the job.
+    pub job: i64,
+    /// The kind, in JSON by its place.
+    pub kind: Kind,
+    /// The place of its colour in the legend.
+    pub class: u8,
+    /// The rows, as ranges, ends excluded.
+    pub rows: Vec<(u32, u32)>,
+    /// The number and the name; empty on a short bar.
+    pub title: String,
+    /// The latest start that was promised, of a job before its end or of one that was late.
+    pub promise: Option<i64>,
+    /// Whether the job ended without success.
+    pub failed: bool,
+    /// Whether its promise is at risk, or was not kept.
+    pub unkept: bool,
+    /// The likely start of a job that waits: the median, and the bound of 95 %.
+    pub likely: Option<[i64; 2]>,
+}
+
+impl Serialize for TileBar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let TileBar { from, to, job, kind, class, rows, title, promise, failed, unkept, likely } = self;
+        let flags = u8::from(*failed) + 2 * u8::from(*unkept);
+        (from, to, job, *kind as u8, class, rows, title, promise, flags, likely).serialize(serializer)
+    }
+}
 
 /// How much of each cell is taken by short jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shade {
     /// The bands.
     pub bands: usize,
-    /// Runs of cells, column by column from the lowest band: the number of cells, and their shade from 0 to 255.
-    pub runs: Vec<(u32, u8)>,
+    /// Runs of cells, column by column from the lowest band: the number of cells, their shade from 0 to 255, and the mean
+    /// colour of their jobs, four bits each of red, green and blue.
+    pub runs: Vec<(u32, u8, u16)>,
     /// The number of jobs in it.
     pub jobs: usize,
 }
@@ -57,7 +100,7 @@ impl Bars {
     ///
     /// It costs O(jobs in the part).
     pub fn tile(&self, request: &TileRequest) -> Option<Tile> {
-        let TileRequest { group, from, column, columns, bands } = *request;
+        let TileRequest { group, from, column, columns, bands, .. } = *request;
         let (index, rows) = (self.indexes.get(group)?, self.groups.get(group)?.rows);
         let sizes = [columns, bands].into_iter().all(|size| (1..=CELLS_MOST).contains(&size));
         if !sizes || column < 1 {
@@ -66,8 +109,9 @@ impl Bars {
         let to = from.saturating_add(column.saturating_mul(i64::try_from(columns).ok()?));
         let least = least_class(index, column, from, to);
         let wide = (least..index.classes()).flat_map(|class| shown(index, class, from, to));
-        let bars: Vec<TileBar> = wide.map(tile_bar).collect();
-        let mut shading = Shading::new(request, rows);
+        let bars: Vec<TileBar> = wide.map(|bar| tile_bar(bar, request)).collect();
+        let legend = self.legends.iter().find(|legend| legend.by == request.by);
+        let mut shading = Shading::new(request, rows, legend);
         for bar in (0..least.min(index.classes())).flat_map(|class| shown(index, class, from, to)) {
             shading.add(bar);
         }
@@ -92,34 +136,54 @@ fn least_class(index: &Index, column: i64, from: i64, to: i64) -> usize {
     wide
 }
 
-fn tile_bar(bar: &Bar) -> TileBar {
-    (bar.from, bar.to, bar.job, kind_number(bar.kind), bar.owner, bar.rows.clone(), bar.likely)
+fn tile_bar(bar: &Bar, request: &TileRequest) -> TileBar {
+    let Bar { job, from, to, kind, rows, classes } = bar;
+    let named = to.saturating_sub(*from) / NAMED_LEAST >= request.column;
+    let shows_promise = *kind != Kind::Ran || job.unkept;
+    let likely = job.likely.filter(|_| job.state.is_before_start());
+    TileBar {
+        from: *from,
+        to: *to,
+        job: job.number,
+        kind: *kind,
+        class: classes[request.by as usize],
+        rows: rows.clone(),
+        title: if named { job.title() } else { String::new() },
+        promise: job.promised_first.or(job.promised).filter(|_| shows_promise),
+        failed: job.has_failed(),
+        unkept: job.unkept,
+        likely: likely.map(|[median, _, last]| [median, last]),
+    }
 }
 
-const fn kind_number(kind: Kind) -> u8 {
-    kind as u8
-}
-
-/// The cells of a tile, and how much of each is taken.
+/// The colours of the cells of a tile, and how much of each cell is taken.
 struct Shading<'a> {
     request: &'a TileRequest,
     rows: u32,
+    /// The colours of the legend.
+    inks: Vec<Inks>,
     /// Row-milliseconds for each cell, column by column; empty until there is a bar.
     taken: Vec<f64>,
+    /// The sums of the colours for each cell, weighted by row-milliseconds.
+    colours: Vec<[f32; 3]>,
     jobs: usize,
 }
 
 impl<'a> Shading<'a> {
-    fn new(request: &'a TileRequest, rows: u32) -> Shading<'a> {
-        Shading { request, rows, taken: vec![], jobs: 0 }
+    fn new(request: &'a TileRequest, rows: u32, legend: Option<&Legend>) -> Shading<'a> {
+        let inks = legend.into_iter().flat_map(|legend| &legend.entries).map(|entry| entry.inks).collect();
+        Shading { request, rows, inks, taken: vec![], colours: vec![], jobs: 0 }
     }
 
     fn add(&mut self, bar: &Bar) {
-        let TileRequest { from, column, columns, bands, .. } = *self.request;
+        let TileRequest { from, column, columns, bands, by, dark, .. } = *self.request;
         if self.taken.is_empty() {
             self.taken = vec![0.0; columns * bands];
+            self.colours = vec![[0.0; 3]; columns * bands];
         }
         self.jobs += 1;
+        let inks = self.inks.get(usize::from(bar.classes[by as usize])).copied().unwrap_or_default();
+        let colour = inks.fill(dark).parts();
         let (last, column) = (columns as i128 - 1, i128::from(column));
         let relative = |at: i64| i128::from(at) - i128::from(from);
         let (begin, end) = (relative(bar.from), relative(bar.to).max(relative(bar.from) + 1));
@@ -128,13 +192,13 @@ impl<'a> Shading<'a> {
         for cell in first..=final_column {
             let part = end.min((cell + 1) * column) - begin.max(cell * column);
             if part > 0 {
-                self.add_rows(bar, usize::try_from(cell).unwrap_or(0), part as f64);
+                self.add_rows(bar, colour, usize::try_from(cell).unwrap_or(0), part as f64);
             }
         }
     }
 
     /// Adds a part of a bar to a column, in all its bands.
-    fn add_rows(&mut self, bar: &Bar, column: usize, part: f64) {
+    fn add_rows(&mut self, bar: &Bar, colour: [f32; 3], column: usize, part: f64) {
         let bands = self.request.bands;
         let height = f64::from(self.rows) / bands as f64;
         for &(low, above) in &bar.rows {
@@ -143,7 +207,14 @@ impl<'a> Shading<'a> {
             let (first, last) = ((low / height) as usize, ((above - 1e-9) / height) as usize);
             for band in first..=last.min(bands - 1) {
                 let covered = above.min((band + 1) as f64 * height) - low.max(band as f64 * height);
-                self.taken[column * bands + band] += covered.max(0.0) * part;
+                let weight = covered.max(0.0) * part;
+                let cell = column * bands + band;
+                self.taken[cell] += weight;
+                for (sum, part) in self.colours[cell].iter_mut().zip(colour) {
+                    #[expect(clippy::cast_possible_truncation, reason = "a colour needs no more digits")]
+                    let weight = weight as f32;
+                    *sum += part * weight;
+                }
             }
         }
     }
@@ -154,17 +225,23 @@ impl<'a> Shading<'a> {
         }
         let bands = self.request.bands;
         let whole = f64::from(self.rows) / bands as f64 * self.request.column as f64;
-        let mut runs: Vec<(u32, u8)> = vec![];
-        for taken in &self.taken {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 255")]
-            let shade = (taken / whole * 255.0).ceil().clamp(0.0, 255.0) as u8;
+        let mut runs: Vec<(u32, u8, u16)> = vec![];
+        for (taken, colour) in self.taken.iter().zip(&self.colours) {
+            let (shade, colour) = (level(taken / whole), mixed(*colour, *taken));
             match runs.last_mut() {
-                Some((cells, last)) if *last == shade => *cells += 1,
-                _ => runs.push((1, shade)),
+                Some((cells, last, same)) if *last == shade && *same == colour => *cells += 1,
+                _ => runs.push((1, shade, colour)),
             }
         }
         Some(Shade { bands, runs, jobs: self.jobs })
     }
+}
+
+/// Returns a share as a level of 15 from 0 to 255. More levels would be seen by nobody and cost a page twice the bytes.
+fn level(share: f64) -> u8 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 15")]
+    let step = (share * 15.0).ceil().clamp(0.0, 15.0) as u8;
+    17 * step
 }
 
 #[cfg(test)]
@@ -188,26 +265,28 @@ mod tests {
 
     fn cells(tile: &Tile) -> Vec<u8> {
         let runs = tile.shade.iter().flat_map(|shade| shade.runs.clone());
-        runs.flat_map(|(cells, shade)| vec![shade; cells as usize]).collect()
+        runs.flat_map(|(cells, shade, _)| vec![shade; cells as usize]).collect()
     }
 
     #[test]
     fn a_short_job_is_a_shade() {
         let bars = bars(&[(0, 100, 8), (100, 1, 4)]);
-        let request = TileRequest { group: 0, from: 0, column: 10, columns: 20, bands: 2 };
+        let request =
+            TileRequest { group: 0, from: 0, column: 10, columns: 20, bands: 2, ..TileRequest::default() };
         let tile = bars.tile(&request).unwrap();
-        assert_eq!(tile.bars.iter().map(|bar| bar.2).collect::<Vec<_>>(), [1]);
+        assert_eq!(tile.bars.iter().map(|bar| bar.job).collect::<Vec<_>>(), [1]);
         let cells = cells(&tile);
         assert_eq!(cells.len(), 40);
         let taken: Vec<(usize, u8)> = cells.into_iter().enumerate().filter(|(_, shade)| *shade > 0).collect();
-        assert_eq!(taken, [(20, 26)], "a tenth of one cell");
+        assert_eq!(taken, [(20, 34)], "a tenth of one cell");
         assert_eq!(bars.range, Some((0, 101)));
     }
 
     #[test]
     fn a_size_that_is_not_allowed_gives_nothing() {
         let bars = bars(&[(0, 1, 1)]);
-        let request = TileRequest { group: 0, from: 0, column: 1, columns: 1, bands: 1 };
+        let request =
+            TileRequest { group: 0, from: 0, column: 1, columns: 1, bands: 1, ..TileRequest::default() };
         assert!(bars.tile(&request).is_some());
         for wrong in [
             TileRequest { group: 1, ..request },
@@ -234,7 +313,7 @@ mod tests {
             column in 1i64..64,
             columns in 1usize..20,
         ) {
-            let request = TileRequest { group: 0, from, column, columns, bands: 4 };
+            let request = TileRequest { group: 0, from, column, columns, bands: 4, ..TileRequest::default() };
             let tile = bars(&jobs).tile(&request).unwrap();
             let to = from + column * i64::try_from(columns).unwrap();
             let inside = |(start, length, _): &&(i64, i64, u64)| *start < to && start + length > from;

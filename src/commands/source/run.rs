@@ -119,6 +119,7 @@ impl Observer for Ended {
             number: request.number + RUN_NUMBERS * i64::try_from(self.pool).unwrap_or(0),
             label: request.number.to_string(),
             name: job.reason_word().to_owned(),
+            reason: job.reason_word().to_owned(),
             user,
             uid: request.user,
             pool: self.pool,

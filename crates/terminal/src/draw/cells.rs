@@ -3,7 +3,8 @@
 use miserly_view::{Kind, Tile, TileBar, TileRequest};
 
 /// The kinds, by their number in a tile.
-const KINDS: [Kind; 6] = [Kind::Ran, Kind::Running, Kind::Promised, Kind::Planned, Kind::Likely, Kind::Idle];
+const KINDS: [Kind; 7] =
+    [Kind::Ran, Kind::Running, Kind::Promised, Kind::Planned, Kind::Likely, Kind::Idle, Kind::Suspended];
 
 /// A cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -55,7 +56,7 @@ impl Cells {
             cells.add_bar(bar, request, rows);
         }
         if let Some(shade) = &tile.shade {
-            let runs = shade.runs.iter().flat_map(|(length, shade)| (0..*length).map(|_| *shade));
+            let runs = shade.runs.iter().flat_map(|(length, shade, _)| (0..*length).map(|_| *shade));
             for (place, shade) in runs.enumerate().take(columns * bands).filter(|(_, shade)| *shade > 0) {
                 let (column, band) = (place / bands, place % bands);
                 let at = request.from.saturating_add(request.column.saturating_mul(to_i64(column)));
@@ -76,7 +77,7 @@ impl Cells {
     }
 
     fn add_bar(&mut self, bar: &TileBar, request: &TileRequest, rows: u32) {
-        let (from, to, job, kind, _, ranges, _) = bar;
+        let TileBar { from, to, job, kind, rows: ranges, .. } = bar;
         let height = f64::from(rows.max(1)) / self.bands as f64;
         let width = request.column as f64;
         let (begin, end) = ((from - request.from) as f64 / width, (to - request.from) as f64 / width);
@@ -85,7 +86,7 @@ impl Cells {
             for column in cover(begin, end, self.columns) {
                 for band in cover(low, above, self.bands) {
                     let part = part(begin, end, column) * part(low, above, band);
-                    self.at_mut(column, band).add(usize::from(*kind), *job, part);
+                    self.at_mut(column, band).add(*kind as usize, *job, part);
                 }
             }
         }

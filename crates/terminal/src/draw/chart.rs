@@ -55,7 +55,7 @@ pub(super) fn groups(app: &App, width: u16) -> Vec<(usize, &Group)> {
 /// Returns whether a group has no visible bar. The line of the present hides the bars in its column.
 fn is_empty(app: &App, place: usize, scale: Scale) -> bool {
     let Scale { from, column, columns } = scale;
-    let request = TileRequest { group: place, from, column, columns, bands: 1 };
+    let request = TileRequest { group: place, from, column, columns, bands: 1, ..TileRequest::default() };
     let Some(tile) = app.view.bars.tile(&request) else { return true };
     let cells = Cells::new(&tile, &request, app.view.bars.groups[place].rows, app.view.facts.now);
     let now = scale.column_of(app.view.facts.now);
@@ -85,7 +85,7 @@ fn heights(groups: &[(usize, &Group)], rows: u16) -> Vec<u16> {
 fn draw_group(pen: &mut Pen<'_>, area: Rect, app: &App, (place, group): (usize, &Group), scale: Scale) {
     let Scale { from, column, columns } = scale;
     let bands = usize::from(area.height);
-    let request = TileRequest { group: place, from, column, columns, bands };
+    let request = TileRequest { group: place, from, column, columns, bands, ..TileRequest::default() };
     let Some(tile) = app.view.bars.tile(&request) else { return };
     let cells = Cells::new(&tile, &request, group.rows, app.view.facts.now);
     let selected = app.list.selected();
@@ -102,8 +102,8 @@ fn draw_group(pen: &mut Pen<'_>, area: Rect, app: &App, (place, group): (usize, 
     }
     let now = scale.column_of(app.view.facts.now);
     draw_now(pen, area, now);
-    for (from, _, job, ..) in &tile.bars {
-        label(pen, area, &cells, *job, (from - scale.from).div_euclid(scale.column), now);
+    for bar in &tile.bars {
+        label(pen, area, &cells, bar.job, (bar.from - scale.from).div_euclid(scale.column), now);
     }
 }
 
@@ -112,8 +112,8 @@ fn glyph(kind: Kind, most: bool) -> (&'static str, Role) {
     match (kind, most) {
         (Kind::Ran, true) => ("█", Role::Ran),
         (Kind::Ran, false) => ("▄", Role::Ran),
-        (Kind::Running, true) => ("▓", Role::Running),
-        (Kind::Running, false) => ("▄", Role::Running),
+        (Kind::Running | Kind::Suspended, true) => ("▓", Role::Running),
+        (Kind::Running | Kind::Suspended, false) => ("▄", Role::Running),
         (Kind::Promised, true) => ("░", Role::Promised),
         (Kind::Planned | Kind::Likely, true) => ("░", Role::Planned),
         (Kind::Promised, false) => ("·", Role::Promised),

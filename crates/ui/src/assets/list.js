@@ -98,8 +98,8 @@ export class List {
     text.forEach((value, at) => {
       const cell = drawn.cells[at + 1];
       write(cell.firstElementChild ?? cell, String(value ?? ''));
-      // What may be cut.
-      cell.title = many && at !== 3 ? cell.textContent : '';
+      // What may be cut: of a short list the name.
+      cell.title = at === 0 || many && at !== 3 ? cell.textContent : '';
     });
   }
 

@@ -91,7 +91,7 @@ function cells(host, named, single) {
     const alone = single && unit === 1 && part.numbers?.length === 1, first = alone ? part.numbers[0][0] - cell : 0;
     for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell, run = 0; left > 0;) {
       const column = cell % across, room = Math.min(left, across - column), width = alone ? 1 : room;
-      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : `${part.estimated ? 'perhaps ' : ''}${text}`}` : text, 'data-job': part.job }, part.job === undefined || run > 0 ? '' : element('b', {}, part.label));
+      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : `${part.estimated ? 'perhaps ' : ''}${text}`}` : text, 'data-job': part.job }, part.job === undefined || run > 0 ? '' : element('b', {}, element('i', {}, part.label)));
       // Cells side by side have the number of their job once.
       if (alone && run === 0) drawn.style.setProperty('--run', run = room);
       run -= width;

@@ -1,5 +1,6 @@
 // The page: takes states from the server, and shows them. It asks for the rows of the lists that it shows.
 
+import { addressOf, parsed, picture, png, save } from './address.js';
 import { Chart, KIND, RUN_NUMBERS } from './chart.js';
 import { List, WINDOW } from './list.js';
 import { processors } from './map.js';
@@ -13,7 +14,7 @@ const given = document.querySelector('meta[name=key]');
 if (given) {
   stored.set(given.content);
   given.remove();
-  history.replaceState(null, '', '/');
+  history.replaceState(null, '', `/${location.hash}`);
 }
 
 // The pause before a question is asked again that had no answer.
@@ -22,6 +23,8 @@ const LATER = 1000;
 const MINUTE = 60e3;
 // After this time an answer on a start is asked for again.
 const ANSWER_STAYS = 60e3;
+// The time that a tenth of a second of a play shows: a day in ten seconds.
+const PLAYED = 864e3;
 // A larger difference between the clock of the page and a new state: the clock of the server was set.
 const CLOCK_MOST = 120e3;
 
@@ -47,8 +50,10 @@ async function ask(path, options = {}) {
 
 const chart = new Chart($('chart'), {
   // A part that does not come is asked for again, with more time.
-  load: async (query, pause) => (await ask(`/api/tile?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(ANSWER_MOST + 10 * pause) })).json(),
+  load: async (kind, query, pause) => (await ask(`/api/${kind}?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(ANSWER_MOST + 10 * pause) })).json(),
   choose: bar => choose(bar?.job ?? null, false, bar),
+  hover: (bar, event) => hover(bar, event),
+  moved: () => remember(),
 });
 // For measurements of the frames.
 globalThis.chart = chart;
@@ -78,6 +83,7 @@ function show() {
   write(document.querySelector('h1'), state.moment.title);
   $('note').hidden = !moment.note;
   write($('note'), moment.note ? `In the past: ${moment.note}.` : '');
+  headline();
   account($('account'), state.moment);
   missed($('missed'), state.moment.account.missed);
   pools($('pools'), moment);
@@ -89,11 +95,146 @@ function show() {
   $('holes-section').hidden = !state.daemon;
   if (state.daemon) holes();
   chart.chosen = chosen;
+  const first = chart.version < 0;
+  // A log has numbers for users: why its jobs started says more.
+  if (first && state.runs && state.legends.some(legend => legend.by === 'reason')) chart.by = 'reason';
   chart.update(state, instant);
+  colours();
+  if (first) arriveFirst();
   tick();
   slide();
   describe();
   problem('state', state.problem);
+}
+
+/** Shows the sentences above the chart. A number leads to its list. */
+function headline() {
+  const into = $('headline'), key = JSON.stringify(state.headline);
+  if (into.dataset.key === key) return;
+  into.dataset.key = key;
+  const held = into.contains(document.activeElement);
+  into.replaceChildren(...state.headline.map(({ text, list }) => list ? element('button', { type: 'button', class: 'link', onclick: () => lead(list) }, text) : text));
+  if (held) into.querySelector('button')?.focus({ preventScroll: true });
+}
+
+function lead(list) {
+  if (list === 'missed') $('missed').open = true;
+  if (list === 'own') { $('own').checked = true; lists(); }
+  $({ missed: 'missed', own: 'filters', ended: 'ended' }[list]).scrollIntoView({ block: 'start', behavior: 'instant' });
+}
+
+/** Shows what the colours mean, and offers the others. */
+function colours() {
+  const by = $('by'), names = state.legends.map(legend => legend.by);
+  if (JSON.stringify(names) !== JSON.stringify([...by.options].map(option => option.value))) {
+    by.replaceChildren(...state.legends.map(legend => element('option', { value: legend.by }, `by ${legend.title}`)));
+  }
+  if (!names.includes(chart.by)) chart.by = names[0];
+  by.value = chart.by;
+  const theme = chart.dark.matches ? 'dark' : 'light', shown = chart.legend().entries.filter(entry => entry.bars);
+  const key = JSON.stringify([theme, shown]);
+  if ($('colours').dataset.key === key) return;
+  $('colours').dataset.key = key;
+  $('colours').replaceChildren(...shown.map(({ name, bars, [theme]: [fill, edge] }) => {
+    const sample = element('span', { class: 'key' });
+    Object.assign(sample.style, { background: fill, borderColor: edge });
+    return element('li', {}, sample, `${name} `, element('small', {}, `(${bars})`));
+  }));
+}
+
+/** Shows a card beside the bar under the mouse, after a moment of rest. */
+const cards = new Map();
+let resting = null, over = null;
+function hover(bar, event) {
+  const job = bar?.job ?? null;
+  if (job === null || job !== over) $('card').hidden = true;
+  if (job !== over) {
+    over = job;
+    clearTimeout(resting);
+    if (job !== null) resting = setTimeout(() => card(job), 80);
+  }
+  if (job === null) return;
+  const box = $('picture').getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+  const left = x < box.width / 2;
+  Object.assign($('card').style, { left: left ? `${x + 14}px` : '', right: left ? '' : `${box.width - x + 14}px`, top: `${y + 14}px` });
+}
+
+/** Returns the card of a job: the last one known for this version of the state. */
+async function cardOf(job) {
+  const key = `${state.version} ${job}`;
+  if (cards.size > 200) cards.clear();
+  if (!cards.has(key)) cards.set(key, ask(`/api/card/${job}`).then(answer => answer.json()));
+  return cards.get(key);
+}
+
+async function card(job) {
+  const found = await cardOf(job).catch(() => null);
+  if (!found || over !== job) return;
+  $('card').replaceChildren(element('h3', {}, found.title), table(found));
+  $('card').hidden = false;
+}
+
+const table = ({ lines }) => element('dl', {}, ...lines.flatMap(([key, text]) => [element('dt', {}, key), element('dd', {}, text)]));
+
+/** The address has what is shown. A choice and a jump can be undone by going back; a move of the chart only changes the address. */
+let remembering = null, restoring = false;
+function remember(isStep = false) {
+  if (restoring || !state) return;
+  clearTimeout(remembering);
+  const write = () => {
+    const next = addressOf({ chart, chosen, whole, past: wanted });
+    if (next !== location.hash) history[isStep ? 'pushState' : 'replaceState'](null, '', `/${next}`);
+  };
+  if (isStep) write();
+  else remembering = setTimeout(write, 250);
+}
+
+/** Shows what the address has. */
+async function restore() {
+  const found = parsed(location.hash);
+  if (!found || !state) return;
+  restoring = true;
+  if (state.legends.some(legend => legend.by === found.by)) chart.by = found.by;
+  const job = found.array ?? found.job;
+  if (job !== chosen || whole !== (found.array !== null)) [chosen, whole, known, clicked] = [job, found.array !== null, null, null];
+  chart.chosen = whole ? null : chosen;
+  if (found.zoom !== null && found.at !== null) chart.view(found.at, found.zoom);
+  else if (found.zoom !== null && state.moment.live) chart.live(found.zoom);
+  try {
+    if (found.past !== wanted) await go(found.past);
+  } finally {
+    restoring = false;
+  }
+  lists();
+  show();
+}
+
+/** Opens the view of the address, or a run at its busiest hour. */
+function arriveFirst() {
+  if (parsed(location.hash)) return restore();
+  if (state.opening.at !== undefined) go(state.opening.at);
+}
+
+/** Tells what became of a file or of the link. */
+function report(text) {
+  write($('saved'), text);
+  setTimeout(() => write($('saved'), ''), 5e3);
+}
+
+async function saveAs(kind) {
+  try {
+    const svg = await (await ask(`/api/picture?${picture(chart)}`)).text();
+    save(kind === 'svg' ? new Blob([svg], { type: 'image/svg+xml' }) : await png(svg), `miserly.${kind}`);
+  } catch (error) {
+    report(`Not saved: ${error.message}`);
+  }
+}
+
+async function copyLink() {
+  remember(true);
+  const link = location.origin + location.pathname + addressOf({ chart, chosen, whole, past: wanted });
+  const copied = await navigator.clipboard.writeText(link).then(() => true, () => false);
+  report(copied ? 'Copied. The link has no key: another browser first needs one of `miserly ui`.' : link);
 }
 
 const map = () => processors($('map'), moment, chosen, choose);
@@ -181,7 +322,9 @@ function choose(number, byKey = false, bar = null, array = false) {
   map();
   describe();
   lists();
+  remember(true);
   if (number === null) return;
+  if (!bar && !array) cardOf(number).then(({ window }) => { if (window && chosen === number) chart.reveal(...window); }, () => {});
   // A box that is higher than the window is shown from its top. Without motion, for all.
   for (const id of ['detail', 'detail-title']) $(id).scrollIntoView({ block: 'nearest', behavior: 'instant' });
   if (byKey) $('detail-title').focus({ preventScroll: true });
@@ -213,6 +356,20 @@ function describe() {
   write($('detail-facts'), found ? `${found.user}; ${counted(found.procs, 'processor')}, ${span(found.limit)} at most${whole ? ' for each job' : ''}` +
     (found.memory ? `, ${memory(found.memory)} of memory` : '') + (found.comment ? `; comment: ${found.comment}` : '') : clicked ? `${width(clicked)} of ${clicked.group}; in none of the lists below` : '');
   tools(found);
+  policies();
+}
+
+/** Shows the facts about the chosen job, of a run under each policy. */
+async function policies() {
+  const into = $('policies'), key = `${state.version} ${chosen} ${whole}`, count = state.daemon ? 1 : state.moment.pools.length;
+  if (into.dataset.key === key) return;
+  if (whole || into.dataset.job !== String(chosen)) into.replaceChildren();
+  Object.assign(into.dataset, { key, job: chosen });
+  if (whole) return;
+  const isRun = chart.isRun(), numbers = isRun ? Array.from({ length: count }, (_, pool) => chosen % RUN_NUMBERS + pool * RUN_NUMBERS) : [chosen];
+  const found = await Promise.all(numbers.map(number => cardOf(number).catch(() => null)));
+  if (into.dataset.key !== key) return;
+  into.replaceChildren(...found.flatMap((card, pool) => card ? [element('div', {}, isRun && count > 1 ? element('h3', {}, state.moment.pools[pool].name) : null, table(card))] : []));
 }
 
 /** Returns an instant with its day. */
@@ -270,29 +427,29 @@ function forgetError() {
 
 /** Returns the buttons that change a job. What a change does is told from the state at the click. */
 function changesOf({ number, label, state: now, of_array: array }) {
-  const freed = procs => `${counted(procs, 'processor')} ${procs === 1 ? 'becomes' : 'become'} free`;
+  const freed = procs => `${counted(procs, 'processor')} then ${procs === 1 ? 'becomes' : 'become'} free`;
   const path = `jobs/${number}`;
-  const cancel = asks('Cancel', () => `Job ${label} is withdrawn.`, path, { do: 'cancel' });
+  const cancel = asks('Cancel', () => `Withdraw job ${label}?`, path, { do: 'cancel' });
   const all = array == null ? [] : [cancelOf(array)];
-  if (now === 'held') return [asks('Release', () => `Job ${label} gets a new window.`, path, { do: 'release' }), cancel, ...all];
+  if (now === 'held') return [asks('Release', () => `Release job ${label} into a new window?`, path, { do: 'release' }), cancel, ...all];
   if (now === 'ended') return [];
-  if (now !== 'running' && now !== 'suspended') return [asks('Hold', () => `Job ${label} is held.`, path, { do: 'hold' }), cancel, ...all];
-  return [asks('Cancel', () => `Job ${label} ends now, and ${freed(known?.procs ?? 0)}.`, path, { do: 'cancel' }), ...all,
-    asks('Extend by 30 min', () => `Job ${label} may run 30 min longer.`, path, { do: 'extend', by: 1800 })];
+  if (now !== 'running' && now !== 'suspended') return [asks('Hold', () => `Hold job ${label}?`, path, { do: 'hold' }), cancel, ...all];
+  return [asks('Cancel', () => `End job ${label} now? ${freed(known?.procs ?? 0)}.`, path, { do: 'cancel' }), ...all,
+    asks('Extend by 30 min', () => `Let job ${label} run 30 min longer?`, path, { do: 'extend', by: 1800 })];
 }
 
 /** Returns a button of a change that tells its effect first. */
 const asks = (text, effect, path, body) => element('button', { type: 'button', onclick: event => askBefore(path, effect(), body, event.currentTarget) }, text);
 
-const cancelOf = array => asks('Cancel the array', () => `All unfinished jobs of array ${array} are cancelled.`, `arrays/${array}`, { do: 'cancel' });
+const cancelOf = array => asks('Cancel the array', () => `Cancel all unfinished jobs of array ${array}?`, `arrays/${array}`, { do: 'cancel' });
 
 /** Returns which changes an array admits. */
 const able = array => array && [array.waiting > 0, array.held > 0, array.waiting + array.held + array.running > 0];
 
 function changesOfArray({ number, array }) {
   const [hold, release, cancel] = able(array), path = `arrays/${number}`;
-  return [hold && asks('Hold', () => `The waiting jobs of array ${number} are held.`, path, { do: 'hold' }),
-    release && asks('Release', () => `The held jobs of array ${number} get new windows.`, path, { do: 'release' }),
+  return [hold && asks('Hold', () => `Hold the waiting jobs of array ${number}?`, path, { do: 'hold' }),
+    release && asks('Release', () => `Release the held jobs of array ${number} into new windows?`, path, { do: 'release' }),
     cancel && cancelOf(number)].filter(Boolean);
 }
 
@@ -311,8 +468,10 @@ async function askBefore(path, effect, body, button) {
   const told = [element('p', { id: 'effect' }, effect), element('p', { id: 'moves', class: kind }, moves)];
   // Who has gone on to something else keeps the focus there.
   const waits = [button, document.body].includes(document.activeElement) || result.contains(document.activeElement);
-  result.replaceChildren(...told, element('div', { class: 'tools' }, yes, no));
-  if (waits) yes.focus();
+  // Without an answer of the daemon nothing can be done.
+  const offered = kind === 'bad' ? [no] : [yes, no];
+  result.replaceChildren(...told, element('div', { class: 'tools' }, ...offered));
+  if (waits) offered[0].focus();
 }
 
 async function change(path, body) {
@@ -458,6 +617,7 @@ async function go(at) {
   const turn = moving = new AbortController();
   wanted = at;
   slide();
+  remember();
   if (at === null) return arrive(null, state.moment);
   named(at);
   try {
@@ -470,6 +630,22 @@ async function go(at) {
     named(instant, moment.text);
     problem('past', `the instant cannot be shown: ${error.message}`);
   }
+}
+
+/** Moves through the time, a day in ten seconds, or stops. The picture moves with the instant. */
+let playing = null;
+function play() {
+  const isRunning = playing !== null;
+  clearInterval(playing);
+  playing = isRunning || !state ? null : setInterval(() => {
+    // One question at a time: a slow answer slows the play.
+    if (moving !== null && wanted !== instant) return;
+    const span = chart.scale * chart.width(), at = (wanted ?? state.replay[0]) + PLAYED;
+    if (at >= state.moment.now) return play();
+    chart.view(at, span);
+    go(at);
+  }, 100);
+  write($('play'), playing === null ? 'Play' : 'Stop');
 }
 
 function arrive(at, found) {
@@ -509,8 +685,12 @@ setInterval(() => {
 }, 1000);
 
 for (const [id, act] of Object.entries({ back: () => chart.pan(-160), forth: () => chart.pan(160), wider: () => chart.zoom(2), closer: () => chart.zoom(0.5),
-  fit: () => chart.fit(), live: () => { if (state) go(null); chart.goLive(); } })) $(id).addEventListener('click', act);
+  fit: () => { chart.fit(); remember(true); }, live: () => { if (playing !== null) play(); if (state) go(null); chart.goLive(); remember(true); }, play,
+  link: copyLink, svg: () => saveAs('svg'), png: () => saveAs('png') })) $(id).addEventListener('click', act);
 $('slider').addEventListener('input', () => state && move());
+$('by').addEventListener('change', () => { chart.by = $('by').value; colours(); chart.draw(); });
+chart.dark.addEventListener('change', () => state && colours());
+addEventListener('popstate', restore);
 $('ask').addEventListener('submit', event => { event.preventDefault(); quote(); });
 // A field that is empty while it is typed is no mistake yet.
 $('ask').addEventListener('input', () => { if (!wrong(false)) forget(); });
@@ -528,5 +708,5 @@ if (first) {
   // The page as the server drew it is painted first. A page in the background has no frames.
   if (!document.hidden) await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
   take(JSON.parse(first.textContent));
-} else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed');
+} else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed last, and then this address in the same tab');
 follow({ ask, take, problem: text => problem('connection', text) });

@@ -80,9 +80,10 @@ function bar(pool, words) {
 /** Draws the use of the last day. */
 function day(used) {
   const mean = Math.round(used.reduce((sum, part) => sum + part, 0) / Math.max(used.length, 1));
+  const hours = used.length < 4 ? `${15 * used.length} min` : `${Math.floor(used.length / 4)} h`;
   const points = used.map((part, place) => `${place},${100 - part} ${place + 1},${100 - part}`).join(' ');
-  return element('div', { class: 'day', role: 'img', 'aria-label': `${mean} percent used in the last 24 hours` },
-    element('span', {}, `last 24 h: ${mean} %`),
+  return element('div', { class: 'day', role: 'img', 'aria-label': `${mean} percent used in the last ${hours}` },
+    element('span', {}, `last ${hours}: ${mean} %`),
     svg('svg', { 'aria-hidden': true, viewBox: `0 0 ${used.length} 100`, preserveAspectRatio: 'none' },
       svg('polygon', { points: `0,100 ${points} ${used.length},100`, fill: 'var(--held)', 'fill-opacity': 0.5 })));
 }
@@ -110,7 +111,7 @@ export function account(into, { account: { promises, kept, late, lost, withdrawn
   if (slack != null) parts.push(`half of the jobs start ${early(slack)} their first promise`);
   if (forecasts) {
     const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));
-    parts.push(`${forecasts.audited} forecasts audited: ${half} % within 50 %, ${most} % within 80 %, ${nearly} % within 95 %`);
+    parts.push(`of ${forecasts.audited} audited forecasts ${half} % held the bound of 50 %, ${most} % that of 80 %, ${nearly} % that of 95 %`);
   }
   write(into, promises || forecasts ? parts.join('; ') : '');
 }

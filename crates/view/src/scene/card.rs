@@ -1,0 +1,137 @@
+//! The facts about one job, for a card beside its bar.
+
+use serde::Serialize;
+
+use crate::clock::span;
+use crate::words::{counted, window};
+use crate::{Facts, Job, State};
+
+/// What a reader wants to know about a job at first sight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// The number and the name.
+    pub title: String,
+    /// Keys and texts.
+    pub lines: Vec<(&'static str, String)>,
+    /// The begin and the end of its bar, if it has one.
+    pub window: Option<(i64, i64)>,
+    /// The latest start that was promised, and the end of the promised window.
+    pub promise: Option<(i64, i64)>,
+}
+
+/// Returns the card of a job. O(n) for n jobs.
+pub fn card(facts: &Facts, number: i64) -> Option<Card> {
+    let job = facts.jobs.iter().find(|job| job.number == number)?;
+    Some(of_job(facts, job))
+}
+
+fn of_job(facts: &Facts, job: &Job) -> Card {
+    let text = |at: i64| facts.clock.instant(at, facts.now);
+    let pool = facts.pools.get(job.pool).filter(|_| facts.pools.len() > 1);
+    let of_pool = pool.map_or_else(String::new, |pool| format!(" of {}", pool.name));
+    let end = match job.state {
+        State::Ended => job.end,
+        _ => Some(facts.now),
+    };
+    let started = job.start.filter(|_| !job.state.is_before_start());
+    let used = started.zip(end).map(|(start, end)| end.saturating_sub(start));
+    let percent = |used: i64| i128::from(used) * 100 / i128::from(job.limit.max(1));
+    let start = started.or_else(|| window(job));
+    let wait = start.map(|start| {
+        let so_far = if started.is_some() { "" } else { ", by the plan" };
+        format!("{}{so_far}", span(start.saturating_sub(job.submitted)))
+    });
+    let lines = [
+        ("state", Some(job.word.clone())),
+        ("user", Some(job.user.clone()).filter(|user| !user.is_empty())),
+        (
+            "request",
+            Some(format!("{}{of_pool}, at most {}", counted(job.procs, "processor"), span(job.limit))),
+        ),
+        ("used", used.map(|used| format!("{} ({} % of the limit)", span(used), percent(used)))),
+        ("submitted", Some(text(job.submitted))),
+        ("start", started.map(text)),
+        ("wait", wait),
+        ("promise", promise(facts, job, started)),
+        (
+            "likely",
+            job.likely.map(|[median, _, last]| {
+                format!("{}, with 95 % by {}", text(median), facts.clock.latest(last, facts.now))
+            }),
+        ),
+        ("reason", Some(job.reason.clone()).filter(|reason| !reason.is_empty())),
+    ];
+    let from = start.or(job.likely.map(|[median, ..]| median));
+    let to = match job.state {
+        State::Ended => job.end,
+        _ if started.is_some() => job.end.map(|end| end.max(facts.now)),
+        _ => from.map(|from| from.saturating_add(job.limit)),
+    };
+    let promised = job.promised_first.or(job.promised);
+    Card {
+        title: job.title(),
+        lines: lines.into_iter().filter_map(|(key, text)| Some((key, text?))).collect(),
+        window: from.zip(to),
+        promise: promised.map(|promised| (promised, promised.saturating_add(job.limit))),
+    }
+}
+
+/// Returns the promise of a job and its fate.
+fn promise(facts: &Facts, job: &Job, started: Option<i64>) -> Option<String> {
+    let promised = job.promised_first.or(job.promised)?;
+    let by = format!("start by {}", facts.clock.latest(promised, facts.now));
+    Some(match (started, job.unkept) {
+        (Some(start), true) => format!("{by}: {} late", span(start.saturating_sub(promised))),
+        (Some(start), false) if promised.saturating_sub(start) >= 1000 => {
+            format!("{by}: kept, {} before", span(promised.saturating_sub(start)))
+        }
+        (Some(_), false) => format!("{by}: kept"),
+        (None, true) if job.state == State::Ended => format!("{by}: not kept"),
+        (None, true) => format!("{by}: at risk"),
+        (None, false) => by,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{HOUR, MINUTE};
+
+    #[test]
+    fn a_card_has_wait_use_and_promise() {
+        let job = Job {
+            number: 7,
+            label: "7".to_owned(),
+            name: "solve".to_owned(),
+            user: "ada".to_owned(),
+            procs: 4,
+            limit: 2 * HOUR,
+            state: State::Ended,
+            word: "done".to_owned(),
+            start: Some(30 * MINUTE),
+            end: Some(90 * MINUTE),
+            promised_first: Some(45 * MINUTE),
+            ..Job::default()
+        };
+        let facts = Facts { now: 2 * HOUR, ..Facts::of_jobs(8, [job.clone()]) };
+        let found = card(&facts, 7).unwrap();
+        assert_eq!((found.title.as_str(), found.window), ("7 solve", Some((30 * MINUTE, 90 * MINUTE))));
+        let line =
+            |key: &str| found.lines.iter().find(|(known, _)| *known == key).map(|(_, text)| text.clone());
+        let expect = [
+            ("request", "4 processors, at most 2 h"),
+            ("used", "1 h (50 % of the limit)"),
+            ("wait", "30 min"),
+            ("promise", "start by 00:45: kept, 15 min before"),
+        ];
+        for (key, text) in expect {
+            assert_eq!(line(key).as_deref(), Some(text), "{key}");
+        }
+        assert_eq!(found.promise, Some((45 * MINUTE, 165 * MINUTE)));
+        assert_eq!(card(&facts, 8), None);
+        let late = Job { promised_first: Some(20 * MINUTE), unkept: true, ..job };
+        let facts = Facts { now: 2 * HOUR, ..Facts::of_jobs(8, [late]) };
+        let lines = card(&facts, 7).unwrap().lines;
+        assert!(lines.contains(&("promise", "start by 00:20: 10 min late".to_owned())), "{lines:?}");
+    }
+}

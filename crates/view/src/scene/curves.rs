@@ -1,0 +1,186 @@
+//! The curves below a chart: processors held and reserved, and jobs that wait.
+
+use serde::Serialize;
+
+use crate::words::window;
+use crate::{Facts, Job, State};
+
+/// The curves of a pool. Each is a step function of time.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    held: Steps,
+    reserved: Steps,
+    waiting: Steps,
+}
+
+/// A part of the curves of a pool: means of equal parts of the time, in tenths, as runs of (columns, value).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CurvePart {
+    /// The processors of jobs in their windows; behind the present the most that they may hold.
+    pub held: Vec<(u32, i64)>,
+    /// The processors of promised and planned windows.
+    pub reserved: Vec<(u32, i64)>,
+    /// The jobs from their submissions to their starts.
+    pub waiting: Vec<(u32, i64)>,
+}
+
+/// The changes of one pool before they are sorted.
+#[derive(Default)]
+struct Changes {
+    held: Vec<(i64, i64)>,
+    reserved: Vec<(i64, i64)>,
+    waiting: Vec<(i64, i64)>,
+}
+
+impl Curves {
+    /// Returns the curves of each pool. O(n log n) for n jobs.
+    pub(crate) fn of_pools(facts: &Facts) -> Vec<Curves> {
+        let mut pools: Vec<Changes> = facts.pools.iter().map(|_| Changes::default()).collect();
+        for job in &facts.jobs {
+            if let Some(pool) = pools.get_mut(job.pool) {
+                pool.add(job, facts.now);
+            }
+        }
+        let curves = |pool: Changes| Curves {
+            held: Steps::new(pool.held),
+            reserved: Steps::new(pool.reserved),
+            waiting: Steps::new(pool.waiting),
+        };
+        pools.into_iter().map(curves).collect()
+    }
+
+    /// Returns the means of `columns` parts of `column` milliseconds from an instant on. O(columns log n).
+    pub fn part(&self, from: i64, column: i64, columns: usize) -> CurvePart {
+        let means = |steps: &Steps| steps.means(from, column, columns);
+        CurvePart { held: means(&self.held), reserved: means(&self.reserved), waiting: means(&self.waiting) }
+    }
+
+    /// Returns the mean numbers of held processors and of waiting jobs, in tenths.
+    pub(crate) fn means(&self, from: i64, to: i64) -> [i64; 2] {
+        [self.held.mean(from, to), self.waiting.mean(from, to)]
+    }
+}
+
+impl Changes {
+    fn add(&mut self, job: &Job, now: i64) {
+        let procs = i64::try_from(job.procs).unwrap_or(i64::MAX);
+        let started = job.start.filter(|_| !job.state.is_before_start());
+        if let Some(start) = started {
+            let known = job.end.unwrap_or(now);
+            let end = if job.state == State::Ended { known } else { known.max(now) };
+            add(&mut self.held, start, end, procs);
+        }
+        let planned = window(job).filter(|_| job.state.is_before_start() && job.state != State::Held);
+        if let Some(from) = planned.map(|from| from.max(now)) {
+            add(&mut self.reserved, from, from.saturating_add(job.limit), procs);
+        }
+        let until = started.or(planned.map(|from| from.max(now)));
+        let without = if job.state == State::Ended { job.end.unwrap_or(now) } else { now };
+        add(&mut self.waiting, job.submitted, until.unwrap_or(without), 1);
+    }
+}
+
+fn add(changes: &mut Vec<(i64, i64)>, from: i64, to: i64, by: i64) {
+    if from < to {
+        changes.extend([(from, by), (to, -by)]);
+    }
+}
+
+/// A step function: from each instant on a level, and the area up to that instant.
+#[derive(Clone, Debug, Default)]
+struct Steps(Vec<(i64, i64, i64)>);
+
+impl Steps {
+    fn new(mut changes: Vec<(i64, i64)>) -> Steps {
+        changes.sort_unstable_by_key(|(at, _)| *at);
+        let mut steps: Vec<(i64, i64, i64)> = vec![];
+        for (at, by) in changes {
+            match steps.last_mut() {
+                Some((last, level, _)) if *last == at => *level = level.saturating_add(by),
+                Some(&mut step) => steps.push((at, step.1.saturating_add(by), area_at(step, at))),
+                None => steps.push((at, by, 0)),
+            }
+        }
+        steps.shrink_to_fit();
+        Steps(steps)
+    }
+
+    /// Returns the area up to an instant.
+    fn area(&self, at: i64) -> i64 {
+        let next = self.0.partition_point(|(from, ..)| *from <= at);
+        next.checked_sub(1).map_or(0, |place| area_at(self.0[place], at))
+    }
+
+    fn mean(&self, from: i64, to: i64) -> i64 {
+        tenths(self.area(to).saturating_sub(self.area(from)), to.saturating_sub(from))
+    }
+
+    fn means(&self, from: i64, column: i64, columns: usize) -> Vec<(u32, i64)> {
+        let mut runs: Vec<(u32, i64)> = vec![];
+        let (mut at, mut before) = (from, self.area(from));
+        for _ in 0..columns {
+            let next = at.saturating_add(column);
+            let area = self.area(next);
+            let mean = tenths(area.saturating_sub(before), column);
+            match runs.last_mut() {
+                Some((count, last)) if *last == mean => *count += 1,
+                _ => runs.push((1, mean)),
+            }
+            (at, before) = (next, area);
+        }
+        runs
+    }
+}
+
+fn area_at((from, level, area): (i64, i64, i64), at: i64) -> i64 {
+    area.saturating_add(level.saturating_mul(at.saturating_sub(from)))
+}
+
+fn tenths(area: i64, length: i64) -> i64 {
+    let length = i128::from(length.max(1));
+    i64::try_from((i128::from(area) * 10 + length / 2).div_euclid(length)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn job(procs: u64, state: State, submitted: i64, start: i64, end: i64) -> Job {
+        Job { procs, state, submitted, start: Some(start), end: Some(end), ..Job::default() }
+    }
+
+    #[test]
+    fn a_job_waits_and_holds_its_processors() {
+        let promised =
+            Job { start: None, end: None, promised: Some(60), limit: 20, ..job(2, State::Waiting, 40, 0, 0) };
+        let jobs = [job(4, State::Ended, 0, 10, 30), job(3, State::Running, 20, 35, 50), promised];
+        let facts = Facts { now: 40, ..Facts::of_jobs(8, jobs) };
+        let part = Curves::of_pools(&facts)[0].part(0, 10, 9);
+        assert_eq!(part.held, [(1, 0), (2, 40), (1, 15), (1, 30), (4, 0)]);
+        assert_eq!(part.reserved, [(6, 0), (2, 20), (1, 0)]);
+        assert_eq!(part.waiting, [(1, 10), (1, 0), (1, 10), (1, 5), (2, 10), (3, 0)]);
+    }
+
+    proptest! {
+        /// The mean of a column is that of its milliseconds.
+        #[test]
+        fn means_are_those_of_single_instants(
+            jobs in prop::collection::vec((1u64..5, 0i64..50, 1i64..30), 1..20),
+            from in -20i64..80,
+            column in 1i64..15,
+        ) {
+            let ran = jobs.iter().map(|&(procs, start, length)| job(procs, State::Ended, start, start, start + length));
+            let part = Curves::of_pools(&Facts::of_jobs(64, ran))[0].part(from, column, 8);
+            let means: Vec<i64> = part.held.iter().flat_map(|&(count, mean)| vec![mean; count as usize]).collect();
+            for (place, mean) in (0..).zip(means) {
+                let instants = from + place * column..from + (place + 1) * column;
+                let held = |at: i64| -> i64 {
+                    jobs.iter().filter(|(_, start, length)| (*start..start + length).contains(&at)).map(|(procs, ..)| i64::try_from(*procs).unwrap()).sum()
+                };
+                prop_assert_eq!(mean, (instants.map(held).sum::<i64>() * 10 + column / 2) / column);
+            }
+        }
+    }
+}
