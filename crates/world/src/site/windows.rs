@@ -9,6 +9,7 @@ use super::{Machine, Place};
 
 /// An attempt that runs in its window.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Window {
     pub(crate) attempt: Attempt,
     pub(crate) cpus: Vec<u32>,

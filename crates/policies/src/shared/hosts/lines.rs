@@ -28,8 +28,8 @@ impl LineId {
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     of_host: Vec<LineId>,
-    lines: Vec<Line>,
-    /// The indexes of `lines` that no host has.
+    all: Vec<Line>,
+    /// The indexes of `all` that no host has.
     unused: Vec<LineId>,
     /// The future breakpoints.
     points: BTreeSet<(i64, LineId)>,
@@ -66,7 +66,7 @@ impl Lines {
     pub(super) fn new(machine: &Machine) -> Lines {
         let mut lines = Lines {
             of_host: Vec::new(),
-            lines: Vec::new(),
+            all: Vec::new(),
             unused: Vec::new(),
             points: BTreeSet::new(),
             shared: (machine.spread() == Spread::Any).then(Shared::default),
@@ -80,7 +80,7 @@ impl Lines {
             } else {
                 lines.add(timeline(), host)
             };
-            lines.lines[id.index()].hosts += 1;
+            lines.all[id.index()].hosts += 1;
             lines.of_host.push(id);
         }
         lines
@@ -97,18 +97,18 @@ impl Lines {
     }
 
     pub(super) fn get(&self, id: LineId) -> &Timeline {
-        &self.lines[id.index()].timeline
+        &self.all[id.index()].timeline
     }
 
     /// Returns a host that has the capacity and the groups of the hosts with this timeline, and the number of these hosts.
     pub(super) fn hosts_with(&self, id: LineId) -> (HostId, u64) {
-        let line = &self.lines[id.index()];
+        let line = &self.all[id.index()];
         (line.kind, line.hosts.into())
     }
 
     /// Returns the identifiers that a timeline may have, also without a host.
     pub(super) fn ids(&self) -> impl Iterator<Item = LineId> + Clone + use<> {
-        (0..).map(LineId).take(self.lines.len())
+        (0..).map(LineId).take(self.all.len())
     }
 
     /// Returns a value of each host from those of the timelines, by identifier.
@@ -148,7 +148,7 @@ impl Lines {
 
     fn change_in_place(&mut self, id: LineId, from: Time, to: Time, amount: &Resources, give: bool) {
         let points = &mut self.points;
-        self.lines[id.index()].timeline.change(from, to, amount, give, |at, new| {
+        self.all[id.index()].timeline.change(from, to, amount, give, |at, new| {
             let _ = if new { points.insert((at, id)) } else { points.remove(&(at, id)) };
         });
     }
@@ -156,7 +156,7 @@ impl Lines {
     /// Returns the timeline that a host of this one has after a change.
     fn changed(&mut self, id: LineId, from: Time, to: Time, amount: &Resources, give: bool) -> LineId {
         let number = self.shared.as_ref().map_or(0, |shared| shared.changes);
-        let line = &self.lines[id.index()];
+        let line = &self.all[id.index()];
         if let Some((_, _, changed)) = line.changed.filter(|(nth, by, _)| (*nth, by) == (number, amount)) {
             return changed;
         }
@@ -169,13 +169,13 @@ impl Lines {
         let mut timeline = line.timeline.clone();
         timeline.change(from, to, amount, give, |_, _| ());
         let changed = self.alike(&timeline, kind).unwrap_or_else(|| self.add(timeline, kind));
-        self.lines[id.index()].changed = Some((number, *amount, changed));
+        self.all[id.index()].changed = Some((number, *amount, changed));
         changed
     }
 
     /// Enters a changed timeline of one host in the indexes again, or returns an equal one that has hosts.
     fn join(&mut self, id: LineId) -> LineId {
-        let Line { timeline, kind, .. } = &self.lines[id.index()];
+        let Line { timeline, kind, .. } = &self.all[id.index()];
         // Its hosts leave it then.
         if let Some(alike) = self.alike(timeline, *kind) {
             return alike;
@@ -190,7 +190,7 @@ impl Lines {
         let same = self.shared.as_ref()?.by_fingerprint.range((fingerprint, LineId(0))..);
         let mut same = same.take_while(|(other, _)| *other == fingerprint).map(|(_, id)| *id);
         same.find(|id| {
-            let line = &self.lines[id.index()];
+            let line = &self.all[id.index()];
             line.kind == kind && line.timeline == *timeline
         })
     }
@@ -198,18 +198,15 @@ impl Lines {
     /// Adds a timeline that no host has yet.
     fn add(&mut self, timeline: Timeline, kind: HostId) -> LineId {
         let line = Line { fingerprint: 0, timeline, kind, hosts: 0, changed: None };
-        let id = match self.unused.pop() {
-            Some(id) => {
-                self.lines[id.index()] = line;
-                id
-            }
-            None => {
-                self.lines.push(line);
-                // No machine has more hosts than a `u32` counts, and no timeline is without a host for long.
-                LineId(u32::try_from(self.lines.len() - 1).unwrap_or(u32::MAX))
-            }
+        let id = if let Some(id) = self.unused.pop() {
+            self.all[id.index()] = line;
+            id
+        } else {
+            self.all.push(line);
+            // No machine has more hosts than a `u32` counts, and no timeline is without a host for long.
+            LineId(u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX))
         };
-        let line = &self.lines[id.index()];
+        let line = &self.all[id.index()];
         self.points.extend(line.timeline.breakpoints().map(|at| (at, id)));
         self.enter_indexes(id);
         id
@@ -217,7 +214,7 @@ impl Lines {
 
     fn enter_indexes(&mut self, id: LineId) {
         let Some(shared) = &mut self.shared else { return };
-        let line = &mut self.lines[id.index()];
+        let line = &mut self.all[id.index()];
         line.fingerprint = line.timeline.fingerprint();
         shared.by_fingerprint.insert((line.fingerprint, id));
         if let Some(Falls { first, last }) = line.timeline.falls() {
@@ -228,7 +225,7 @@ impl Lines {
 
     fn leave_indexes(&mut self, id: LineId) {
         let Some(shared) = &mut self.shared else { return };
-        let line = &self.lines[id.index()];
+        let line = &self.all[id.index()];
         shared.by_fingerprint.remove(&(line.fingerprint, id));
         if let Some(Falls { first, last }) = line.timeline.falls() {
             shared.first_falls.remove(&(first, id));
@@ -239,14 +236,14 @@ impl Lines {
     /// Gives a host another timeline. That of no host any more is removed.
     fn move_host(&mut self, host: HostId, to: LineId) {
         let from = std::mem::replace(&mut self.of_host[host.index()], to);
-        self.lines[to.index()].hosts += 1;
-        self.lines[from.index()].hosts -= 1;
-        if self.lines[from.index()].hosts == 0 {
+        self.all[to.index()].hosts += 1;
+        self.all[from.index()].hosts -= 1;
+        if self.all[from.index()].hosts == 0 {
             self.leave_indexes(from);
-            for at in self.lines[from.index()].timeline.breakpoints() {
+            for at in self.all[from.index()].timeline.breakpoints() {
                 self.points.remove(&(at, from));
             }
-            self.lines[from.index()].changed = None;
+            self.all[from.index()].changed = None;
             self.unused.push(from);
         }
     }
@@ -264,7 +261,7 @@ impl Lines {
         let mut joined = BTreeMap::new();
         for id in past {
             self.leave_indexes(id);
-            self.lines[id.index()].timeline.advance(now);
+            self.all[id.index()].timeline.advance(now);
             joined.insert(id, self.join(id));
         }
         let changed = (0..).map(HostId).zip(&self.of_host);
@@ -278,12 +275,12 @@ impl Lines {
 
     /// Returns what stays free in each timeline. O(timelines).
     pub(super) fn free_throughout(&self, at: Time, span: Span) -> Vec<Resources> {
-        self.lines.iter().map(|line| line.timeline.least_within(at, span)).collect()
+        self.all.iter().map(|line| line.timeline.least_within(at, span)).collect()
     }
 
     /// Returns what is free in each timeline at that time. O(timelines).
     pub(super) fn free_at(&self, at: Time) -> Vec<Resources> {
-        self.lines.iter().map(|line| line.timeline.free_at(at)).collect()
+        self.all.iter().map(|line| line.timeline.free_at(at)).collect()
     }
 }
 
@@ -339,7 +336,9 @@ mod tests {
                     let is_past = |line: &Timeline| line.breakpoints().any(|at| at <= now);
                     let changed = (0..).map(HostId).zip(&own).filter(|(_, line)| is_past(line));
                     let changed: Vec<HostId> = changed.map(|(host, _)| host).collect();
-                    own.iter_mut().for_each(|line| line.advance(Time::from_ticks(now)));
+                    for line in &mut own {
+                        line.advance(Time::from_ticks(now));
+                    }
                     assert_eq!(lines.advance(Time::from_ticks(now)), changed, "seed {seed}, step {step}");
                 }
                 let mut points = BTreeSet::new();
