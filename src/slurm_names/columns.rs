@@ -64,7 +64,8 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     column('q', "QOS", "QOS", |_| "normal".to_owned()),
     column('k', "Comment", "COMMENT", |of| of.job.comment.clone().unwrap_or_else(|| "(null)".to_owned())),
     column('o', "Command", "COMMAND", |of| {
-        let command = of.job.command.as_ref().filter(|_| !of.job.script).map(|words| words.join(" "));
+        let command =
+            of.job.command.as_ref().filter(|_| !of.job.script).map(|words| without_breaks(&words.join(" ")));
         command.unwrap_or_else(|| if of.job.script { of.job.name.clone() } else { "(null)".to_owned() })
     }),
     column('Z', "WorkDir", "WORK_DIR", |of| path(of.job.directory.as_deref())),
@@ -236,7 +237,8 @@ pub(super) fn accounting_columns(format: &str) -> Result<Vec<(&'static Accountin
         let found = exact.or_else(|| ACCOUNTING.iter().find(begins));
         let column = found.ok_or_else(|| format!("Invalid field requested: \"{name}\""))?;
         let usual = isize::try_from(column.width).unwrap_or(0);
-        columns.push((column, width.and_then(|width| width.parse().ok()).unwrap_or(usual)));
+        let width = width.and_then(|width| width.parse::<isize>().ok());
+        columns.push((column, width.map_or(usual, |width| width.clamp(-WIDEST, WIDEST))));
     }
     Ok(columns)
 }
@@ -287,8 +289,22 @@ pub(super) fn dependency(of: &Facts) -> String {
     if text.is_empty() { "(null)".to_owned() } else { text.join(",") }
 }
 
-fn path(path: Option<&std::path::Path>) -> String {
-    path.map_or_else(|| "(null)".to_owned(), |path| path.display().to_string())
+/// The widest column.
+const WIDEST: isize = 4096;
+
+/// Parses the width of a column.
+pub(super) fn cell_width(text: &str) -> Option<usize> {
+    text.parse::<usize>().ok().map(|width| width.min(WIDEST.unsigned_abs()))
+}
+
+/// Returns a text of a user without line breaks, which would begin the row of another job.
+pub(super) fn without_breaks(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+/// Returns a file in one line.
+pub(super) fn path(path: Option<&std::path::Path>) -> String {
+    path.map_or_else(|| "(null)".to_owned(), |path| without_breaks(&path.display().to_string()))
 }
 
 fn cpus(of: &Facts) -> i32 {

@@ -16,6 +16,9 @@ pub(crate) fn run(args: &SlurmNamesArgs) -> anyhow::Result<()> {
     let folder = args.dir.canonicalize().with_context(|| format!("cannot find {}", args.dir.display()))?;
     for (name, _) in NAMES {
         let link = folder.join(name);
+        if link.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            bail!("{}: this is a folder; choose another place", link.display());
+        }
         if link.symlink_metadata().is_ok()
             && link.canonicalize().ok().as_ref() != Some(&program)
             && !args.replace

@@ -126,6 +126,14 @@ pub(super) fn is_of_user(job: &JobView, users: &[String]) -> bool {
     users.is_empty() || users.iter().any(|user| *user == job.user || *user == job.uid.to_string())
 }
 
+/// Checks that there are users of these names.
+pub(super) fn check_users(users: &[String]) -> Result<(), String> {
+    let is_unknown = |user: &&String| {
+        user.parse::<u32>().is_err() && !matches!(nix::unistd::User::from_name(user), Ok(Some(_)))
+    };
+    users.iter().find(is_unknown).map_or(Ok(()), |user| Err(format!("Invalid user name: {user}")))
+}
+
 /// Returns the number of the user of this process.
 pub(super) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()

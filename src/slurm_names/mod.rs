@@ -91,7 +91,9 @@ pub(crate) fn run(name: &str) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             print_error(name, &error);
-            ExitCode::FAILURE
+            // These three have another code for a mistake in the command line.
+            let is_usage = error.is::<Usage>() && ["sbatch", "srun", "salloc"].contains(&name);
+            if is_usage { ExitCode::from(255) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -113,7 +113,9 @@ impl Given {
 
     /// Returns these options after those of `before`, over which they take precedence.
     pub(super) fn after(self, before: Given) -> Given {
-        let options = before.options.into_iter().chain(self.options).collect();
+        let mut options = before.options;
+        options.retain(|(row, _)| !self.has(row.long));
+        options.extend(self.options);
         Given { options, words: self.words }
     }
 }
@@ -229,6 +231,7 @@ pub(super) fn of_environment(command: &str, prefix: &str) -> Result<Given, Strin
             "array" if command == "sbatch" => "ARRAY_INX".to_owned(),
             "time" => "TIMELIMIT".to_owned(),
             "verbose" => "DEBUG".to_owned(),
+            "Format" => "FORMAT2".to_owned(),
             long => long.to_ascii_uppercase().replace('-', "_"),
         };
         let name = format!("{prefix}{own}");

@@ -25,9 +25,10 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     };
     let signals = block_signals()?;
     let client = client()?;
-    let mut options = Requested::new(&given).map_err(anyhow::Error::msg)?.finish(&client)?;
+    let mut requested = Requested::new(&given).map_err(anyhow::Error::msg)?;
+    requested.options.submission.name.get_or_insert_with(|| "interactive".to_owned());
+    let mut options = requested.finish(&client)?;
     options.submission.no_opportunistic = true;
-    options.submission.name.get_or_insert_with(|| "interactive".to_owned());
     let mut submission = submission_of_command(&command, options)?;
     set_variables(&mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use jiff::Zoned;
 use miserly_api::client::Client;
-use miserly_api::model::{Exit, Phase, Submission, Submitted, Window};
+use miserly_api::model::{Exit, Phase, Submission, Submitted, Window, program_name};
 use miserly_api::submit::{Directives, directives};
 
 use super::facts::stamp;
@@ -85,14 +85,15 @@ fn found(file: &Path) -> PathBuf {
 
 fn submission(given: &Given, client: &Client, script: Script) -> anyhow::Result<Submission> {
     let Script { mut text, name, arguments } = script;
-    let requested = Requested::new(given).map_err(anyhow::Error::msg)?;
-    let mut options = requested.finish(client)?;
+    let mut requested = Requested::new(given).map_err(anyhow::Error::msg)?;
     // Lines of this program in a script complete those of Slurm.
     let own = text.lines().map(|line| if line.starts_with("#SBATCH") { "#" } else { line });
     let own = own.collect::<Vec<_>>().join("\n");
     let Directives { options: own, .. } =
         directives(&own, &Zoned::now()).map_err(|remark| anyhow::anyhow!("line {remark} of the script"))?;
-    options = options.or(own);
+    requested.options = requested.options.or(own);
+    requested.options.submission.name.get_or_insert_with(|| program_name(&name));
+    let mut options = requested.finish(client)?;
     let is_array = options.submission.array.is_some();
     let usual = if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" };
     options.submission.output.get_or_insert_with(|| usual.into());

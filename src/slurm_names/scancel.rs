@@ -9,7 +9,7 @@ use miserly_api::model::{Filter, JobRef, JobView, ProblemCode, SignalRequest};
 use miserly_api::submit::job_signal;
 
 use super::facts::{State, state};
-use super::jobs::{self, NamedJob, is_of_user, own_uid};
+use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
 use super::{client, given, refused};
 
@@ -124,14 +124,21 @@ struct Wanted {
 
 impl Wanted {
     fn new(given: &Given) -> Result<Wanted, String> {
+        // An empty variable of a script must not end all jobs.
+        for long in ["user", "name", "jobname", "partition", "reservation", "state"] {
+            if given.all(long).any(|value| value.trim().is_empty()) {
+                return Err(format!("--{long}: the value is empty"));
+            }
+        }
         let mut users = given.list("user");
+        check_users(&users)?;
         if given.has("me") {
             users.push(own_uid().to_string());
         }
         let mut queues = given.list("partition");
         queues.extend(given.list("reservation"));
-        let mut names = given.list("name");
-        names.extend(given.list("jobname"));
+        let name = given.value("name").or(given.value("jobname"));
+        let names = name.map(str::to_owned).into_iter().collect();
         let states = given.list("state");
         let states: Vec<State> = states.iter().map(|state| State::parse(state)).collect::<Result<_, _>>()?;
         if let Some(state) = states.iter().find(|state| !state.is_active()) {
@@ -152,5 +159,27 @@ impl Wanted {
             && is_of_user(job, &self.users)
             && (self.queues.is_empty() || self.queues.contains(&job.queue))
             && (self.names.is_empty() || self.names.contains(&job.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slurm_names::options;
+
+    #[test]
+    fn no_filter_selects_more_than_it_has() {
+        let wanted = |words: &[&str]| {
+            let given = options::parse("scancel", words.iter().map(OsString::from), false).unwrap();
+            Wanted::new(&given)
+        };
+        for empty in ["--name=", "--user=", "--state= ", "--partition="] {
+            assert!(wanted(&[empty, "--me"]).is_err(), "{empty}");
+        }
+        assert!(wanted(&["--user=no-such-user"]).is_err());
+        assert_eq!(wanted(&["--name=a,b"]).unwrap().names, ["a,b"]);
+        let variables = options::parse("scancel", ["--name=keep".into()], false).unwrap();
+        let line = options::parse("scancel", ["--name=drop".into()], false).unwrap();
+        assert_eq!(Wanted::new(&line.after(variables)).unwrap().names, ["drop"]);
     }
 }

@@ -14,7 +14,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::columns::{dependency, tres};
+use super::columns::{dependency, path, tres, without_breaks};
 use super::facts::{Facts, long_clock, memory, stamp};
 use super::jobs::{self, NamedJob};
 use super::sinfo::{Partition, clock, queues};
@@ -121,9 +121,7 @@ fn block(lines: &[String], one_line: bool) -> String {
 
 fn job_lines(of: &Facts) -> Vec<String> {
     let job = &of.job;
-    let path = |path: &Option<std::path::PathBuf>| {
-        path.as_ref().map_or_else(|| "(null)".to_owned(), |path| path.display().to_string())
-    };
+    let path = |file: &Option<std::path::PathBuf>| path(file.as_deref());
     let array = match (job.array, job.index) {
         (Some(array), Some(index)) => format!(" ArrayJobId={array} ArrayTaskId={index}"),
         _ => String::new(),
@@ -165,7 +163,7 @@ fn job_lines(of: &Facts) -> Vec<String> {
         format!("MinCPUsNode={} MinMemoryNode={} MinTmpDiskNode=0", job.cpus, memory(job.memory)),
         "Features=(null) DelayBoot=00:00:00".to_owned(),
         "OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)".to_owned(),
-        format!("Command={command}"),
+        format!("Command={}", without_breaks(&command)),
         format!("WorkDir={}", path(&job.directory)),
     ]);
     let comments: Vec<String> = job.comment.clone().into_iter().chain(of.promise()).collect();
@@ -317,7 +315,8 @@ fn host_names(names_of: &str) -> String {
         let (ranges, suffix) = rest.split_once(']').unwrap_or((rest, ""));
         for range in ranges.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let width = first.len();
+            // No number is longer.
+            let width = first.len().min(20);
             if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
                 names.extend(
                     (first..=last).take(100_000).map(|number| format!("{prefix}{number:0width$}{suffix}")),
@@ -409,6 +408,8 @@ fn update(words: &[String]) -> anyhow::Result<ExitCode> {
 /// Changes one job by fields such as `TimeLimit=30`.
 fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()> {
     let mut changes = Modification::default();
+    let mut holds = false;
+    let bytes = |value: &str| kibibytes(value)?.checked_mul(1024);
     let now = Zoned::now();
     for word in words {
         let (name, value) = word.split_once('=').with_context(|| format!("Invalid input: {word}"))?;
@@ -431,18 +432,17 @@ fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()
                 changes.cpus = Some(least.parse().with_context(|| format!("Invalid number: {word}"))?);
             }
             "minmemorynode" | "mem" => {
-                changes.memory =
-                    Some(kibibytes(value).with_context(|| format!("Invalid memory: {word}"))? * 1024);
+                changes.memory = Some(bytes(value).with_context(|| format!("Invalid memory: {word}"))?);
             }
             "minmemorycpu" => {
-                let bytes = kibibytes(value).with_context(|| format!("Invalid memory: {word}"))? * 1024;
+                let bytes = bytes(value).with_context(|| format!("Invalid memory: {word}"))?;
                 changes.memory = Some(bytes.saturating_mul(changes.cpus.unwrap_or(job.cpus)));
             }
             "starttime" | "eligibletime" => {
                 changes.begin = Some(instant(value, &now, false).map_err(anyhow::Error::msg)?);
             }
             "deadline" => changes.deadline = Some(instant(value, &now, false).map_err(anyhow::Error::msg)?),
-            "priority" if value == "0" => return Ok(client.hold(job.number, false).map(drop)?),
+            "priority" if value == "0" => holds = true,
             "numnodes" if value == "1" || value == "1-1" => {}
             "nice" | "priority" | "account" | "qos" | "features" | "comment" | "admincomment" => {
                 note!("scontrol: {word} has no effect");
@@ -461,6 +461,9 @@ fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()
     }
     if changes != Modification::default() {
         client.modify(job.number, &changes, false).map_err(|error| refused("job", error))?;
+    }
+    if holds {
+        client.hold(job.number, false)?;
     }
     Ok(())
 }

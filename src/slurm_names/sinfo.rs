@@ -10,6 +10,7 @@ use miserly_api::client::Client;
 use miserly_api::model::QueueStatus;
 use serde_json::json;
 
+use super::columns::cell_width;
 use super::facts::short_clock;
 use super::options::Given;
 use super::squeue::{fitted, meta};
@@ -213,7 +214,7 @@ fn format(given: &Given) -> Result<Vec<Part>, String> {
             let (_, letter) = found.ok_or_else(|| format!("Invalid node format specification: {name}"))?;
             Ok(Part {
                 letter: *letter,
-                width: width.trim_matches('.').parse().ok(),
+                width: cell_width(width.trim_matches('.')),
                 right: false,
                 after: String::new(),
             })
@@ -250,7 +251,7 @@ fn format(given: &Given) -> Result<Vec<Part>, String> {
         }
         parts.push(Part {
             letter,
-            width: width.parse().ok(),
+            width: cell_width(width),
             right,
             after: rest[letter.len_utf8()..].to_owned(),
         });

@@ -12,9 +12,9 @@ use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView, job_ranges};
 use serde_json::{Value, json};
 
-use super::columns::{QUEUE, QueueColumn, dependency, queue_column, tres};
+use super::columns::{QUEUE, QueueColumn, cell_width, dependency, queue_column, tres};
 use super::facts::{Facts, State, state};
-use super::jobs::{self, NamedJob, is_of_user, own_uid};
+use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
 use super::{CLUSTER, client, given, host, refused};
 use crate::output::{print, print_json};
@@ -87,6 +87,7 @@ impl Wanted {
         };
         let mut users = given.list("user");
         users.extend(given.list("users"));
+        check_users(&users)?;
         if given.has("me") {
             users.push(own_uid().to_string());
         }
@@ -211,7 +212,7 @@ impl Format {
             let letter = letters.next().ok_or("a format ends with %")?;
             let column = queue_column(Some(letter), "")
                 .ok_or_else(|| format!("Invalid job format specification: {letter}"))?;
-            let cell = Cell { column, width: width.parse().ok(), right };
+            let cell = Cell { column, width: cell_width(width), right };
             cells.push((letters.as_str().to_owned(), Some(cell)));
         }
         Ok(Format::Letters(cells))
@@ -225,8 +226,7 @@ impl Format {
             let digits = width.map(|width| width.trim_start_matches('.'));
             let size = digits.map_or(0, |text| text.bytes().take_while(u8::is_ascii_digit).count());
             let (size, suffix) = digits.unwrap_or_default().split_at(size);
-            let width =
-                if digits.is_none() { Some(20) } else { size.parse().ok().filter(|width| *width > 0) };
+            let width = if digits.is_none() { Some(20) } else { cell_width(size).filter(|width| *width > 0) };
             let column = queue_column(None, name).ok_or_else(|| {
                 let names: Vec<&str> = QUEUE.iter().map(|column| column.name).collect();
                 format!("Invalid job format specification: {name}; columns: {}", names.join(", "))

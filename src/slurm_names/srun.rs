@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use miserly_api::model::Interaction;
+use miserly_api::model::{Interaction, program_name};
 
 use super::options::{self, Given};
 use super::submission::{Requested, check_immediate, set_variables};
@@ -38,14 +38,16 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     }
     let signals = block_signals()?;
     let client = client()?;
-    let options = Requested::new(&given).map_err(anyhow::Error::msg)?.finish(&client)?;
-    let tasks = options.submission.tasks.unwrap_or(1);
-    let name = given.words.first().map(|word| word.display().to_string());
-    let command = if tasks > 1 { tasks_of(&given)? } else { given.words.clone() };
-    let mut submission = submission_of_command(&command, options)?;
-    if tasks > 1 && !given.has("job-name") {
-        submission.name = name.map(|name| miserly_api::model::program_name(&name));
+    let mut requested = Requested::new(&given).map_err(anyhow::Error::msg)?;
+    let job = &mut requested.options.submission;
+    job.name.get_or_insert_with(|| program_name(&given.words[0].to_string_lossy()));
+    // The step reads and writes the files of tasks.
+    let has_step = job.tasks.unwrap_or(1) > 1 || OF_TASKS.iter().any(|long| given.has(long));
+    let command = if has_step { step_of(&given)? } else { given.words.clone() };
+    if has_step {
+        (job.input, job.output, job.error) = (None, None, None);
     }
+    let mut submission = submission_of_command(&command, requested.finish(&client)?)?;
     set_variables(&mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     submission.no_opportunistic = true;
@@ -53,14 +55,16 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     begin_session(client, &submission, !given.has("verbose"), &signals)
 }
 
+/// The options of a step that are of its tasks.
+const OF_TASKS: [&str; 7] = ["label", "kill-on-bad-exit", "wait", "input", "output", "error", "open-mode"];
+
 /// Returns the command that runs all tasks inside the job: this one, with the options of steps.
-fn tasks_of(given: &Given) -> anyhow::Result<Vec<OsString>> {
+fn step_of(given: &Given) -> anyhow::Result<Vec<OsString>> {
     let own = std::env::args_os().next().context("the name of this program is unknown")?;
     let mut command = vec![own];
-    for long in ["label", "kill-on-bad-exit"] {
-        if given.has(long) {
-            command.push(format!("--{long}").into());
-        }
+    for long in OF_TASKS.into_iter().filter(|long| given.has(long)) {
+        let value = given.value(long).map(|value| format!("={value}")).unwrap_or_default();
+        command.push(format!("--{long}{value}").into());
     }
     command.push("--".into());
     command.extend(given.words.iter().cloned());

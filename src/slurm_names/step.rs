@@ -1,9 +1,12 @@
 //! The tasks of `srun` inside a job: processes beside each other on the processors of the job.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, Write, stdin};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -11,14 +14,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use miserly_api::submit::Export;
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getsid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 
+use super::columns::cell_width;
 use super::options::Given;
-use super::submission::user;
+use super::submission::{export, user};
 use super::{host, jobs};
 
 /// The signals that are passed on to the tasks.
@@ -72,6 +76,11 @@ pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
             "Unable to create step for job {job}: More processors requested than permitted: {cpus}, and the job has {most}"
         );
     }
+    given
+        .value("export")
+        .map(export)
+        .transpose()
+        .map_err(|message| anyhow::anyhow!("--export: {message}"))?;
     let signals = block_signals().context("cannot read signals")?;
     let step = Step { given, job, number: step_number(job), tasks, host: host() };
     step.run(&signals)
@@ -98,7 +107,10 @@ fn step_number(job: &str) -> u64 {
     let name = format!("miserly-steps-{}-{job}-{:016x}", jobs::own_uid(), hasher.finish());
     let path = std::env::temp_dir().join(name);
     let count = || {
-        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        // Others may have made a link of this name.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let mut file =
+            OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
         file.write_all(b".")?;
         file.stream_position()
     };
@@ -202,14 +214,15 @@ impl Step<'_> {
         if let Some(folder) = given.value("chdir") {
             command.current_dir(folder);
         }
-        if let Some(export) =
-            given.value("export").and_then(|text| Export::parse(&text.replace("NIL", "NONE")).ok())
-        {
+        if let Some(export) = given.value("export").and_then(|text| export(text).ok()) {
             let of_job = |name: &str| name.starts_with("SLURM_") || name.starts_with("MISERLY_");
-            let all = std::env::vars().collect();
-            let mut kept = export.environment(all);
-            kept.extend(std::env::vars().filter(|(name, _)| of_job(name)));
-            command.env_clear().envs(kept);
+            // Only text can be selected by its name.
+            let text = |(name, value): (OsString, OsString)| {
+                Some((name.into_string().ok()?, value.into_string().ok()?))
+            };
+            let all: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
+            let of_job: Vec<_> = all.clone().into_iter().filter(|(name, _)| of_job(name)).collect();
+            command.env_clear().envs(export.environment(all)).envs(of_job);
         }
         command.envs(self.variables(nth));
         let output = shared.output.of_task(self, nth)?;
@@ -294,7 +307,7 @@ impl Step<'_> {
                 width.push(digit);
                 code = letters.next();
             }
-            let number = |text: String| format!("{text:0>width$}", width = width.parse().unwrap_or(0));
+            let number = |text: String| format!("{text:0>width$}", width = cell_width(&width).unwrap_or(0));
             filled += &match code {
                 Some('j') => number(self.job.to_owned()),
                 Some('J') => format!("{}.{}", self.job, self.number),
@@ -410,12 +423,15 @@ fn labelled(nth: u64, child: &mut Child) -> Vec<JoinHandle<()>> {
         std::thread::spawn(move || {
             for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
                 let line = [format!("{nth}: ").as_bytes(), &line, b"\n"].concat();
-                // A reader that has gone does not end the task.
-                let _ = if to_error {
+                let printed = if to_error {
                     std::io::stderr().write_all(&line)
                 } else {
                     std::io::stdout().write_all(&line)
                 };
+                // Where the reader has gone, the task learns it as without a label.
+                if printed.is_err() {
+                    break;
+                }
             }
         })
     };

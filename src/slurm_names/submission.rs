@@ -73,7 +73,7 @@ impl Requested {
                 "mail-type" => options.mail = Some(mail(value)?),
                 "mail-user" => options.mail_to = Some(mail_address(value).map_err(of)?),
                 "chdir" => options.directory = Some(PathBuf::from(value)),
-                "export" => options.export = Some(Export::parse(&value.replace("NIL", "NONE")).map_err(of)?),
+                "export" => options.export = Some(export(value).map_err(of)?),
                 "input" => submission.input = Some(pattern(value)?),
                 "output" => submission.output = Some(pattern(value)?),
                 "error" => submission.error = Some(pattern(value)?),
@@ -121,6 +121,16 @@ impl Requested {
         }
         Ok(options)
     }
+}
+
+/// Parses the variables of a job. `NIL` is that of Slurm for `NONE`.
+pub(super) fn export(text: &str) -> Result<Export, String> {
+    let word = |part: &str| match &part.to_ascii_uppercase()[..] {
+        "NIL" | "NONE" => "NONE".to_owned(),
+        "ALL" => "ALL".to_owned(),
+        _ => part.to_owned(),
+    };
+    Export::parse(&text.split(',').map(word).collect::<Vec<_>>().join(","))
 }
 
 /// Returns a comment without characters that no comment has, and not too long.
@@ -369,6 +379,17 @@ mod tests {
         check("#!/bin/bash\n\necho\n", "#!/bin/bash\ntrap '' USR2\necho\n");
         check("#!/usr/bin/env bash\necho\n", "#!/usr/bin/env bash\ntrap '' USR2\necho\n");
         check("#!/usr/bin/python3\n\nprint()\n", "#!/usr/bin/python3\n\nprint()\n");
+    }
+
+    #[test]
+    fn only_a_whole_word_selects_the_variables() {
+        let of = |text: &str| {
+            let own = [("A".to_owned(), "1".to_owned())].into();
+            let variables = export(text).unwrap().environment(own).into_iter();
+            variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("VANILLA=1,B=VANILLA"), "B=VANILLA VANILLA=1");
+        assert_eq!([of("all"), of("nil"), of("NIL,C=2")], ["A=1", "", "C=2"]);
     }
 
     #[test]

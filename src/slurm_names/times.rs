@@ -21,10 +21,9 @@ fn from_now(text: &str, now: &Zoned) -> Option<Timestamp> {
     if rest.is_empty() {
         return Some(now.timestamp());
     }
-    let (sign, length) = match rest.split_at(1) {
-        ("+", length) => (1, length),
-        ("-", length) => (-1, length),
-        _ => return None,
+    let (sign, length) = match rest.strip_prefix('+') {
+        Some(length) => (1, length),
+        None => (-1, rest.strip_prefix('-')?),
     };
     let digits = length.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = length.split_at(digits);
@@ -124,6 +123,13 @@ pub(super) fn limit(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_sign_is_no_time() {
+        for text in ["now\u{2013}1hour", "now\u{e9}", "now*2"] {
+            assert!(instant(text, &Zoned::now(), true).is_err(), "{text}");
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, past: bool, expect: Option<&str>) {

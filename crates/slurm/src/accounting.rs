@@ -212,7 +212,7 @@ impl Accounted {
         job.most_nodes = submission.nodes.map(|(_, most)| most);
         // Where the accounting counts no types, the options have them.
         if job.needs.gpu_types.is_empty() {
-            job.needs.gpu_types = submission.gpu_types;
+            job.needs.gpu_types = submission.gpu_types.unwrap_or_default();
         }
         job
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::twin_queues::limits as parsed_limits;
 use crate::{
-    Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm, SlurmError, gpu_types, gpus, qualities,
+    Amount, Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm, SlurmError, gpu_types, gpus,
+    qualities,
 };
 
 /// The limits of qualities of service and of associations.
@@ -322,7 +323,10 @@ fn parse_unknown(limit: &str) -> Option<(&str, &str, &str, u64)> {
     let (column, rest) = limit.split_once('=')?;
     let (resource, most) = rest.split_once('=').unwrap_or(("", rest));
     let bounds_running = matches!(column, "GrpTRES" | "MaxTRESPU" | "MaxTRESPA" | "MaxJobsPA");
-    Some((limit, column, resource, most.parse().ok().filter(|_| bounds_running)?))
+    // Accounting prints memory with a unit.
+    let of_memory = crate::cluster::amount(most).map(Amount::mebi).filter(|_| resource == "mem");
+    let most = of_memory.or_else(|| most.parse().ok());
+    Some((limit, column, resource, most.filter(|_| bounds_running)?))
 }
 
 /// Returns what a job counts for a limit that is not simulated. Of a resource that is not known, it may have any amount.
@@ -338,7 +342,10 @@ fn unknown_amount(resource: &str, job: &Job, detail: Option<&Detail>) -> u64 {
     } else if resource.is_empty() {
         1
     } else if let Some(kind) = resource.strip_prefix("gres/gpu:") {
-        lists().filter_map(|list| gpu_types(list).remove(kind)).max().unwrap_or(0) * job.nodes.max(1)
+        let of = |list: &str| gpu_types(list).remove(kind).unwrap_or(0);
+        // The list of the job is that of each node.
+        let of_nodes = job.gres.as_deref().map_or(0, of).saturating_mul(job.nodes.max(1));
+        detail.and_then(|detail| detail.gres_otherwise.as_deref()).map_or(0, of).max(of_nodes)
     } else if resource == "gres/gpu" {
         amount("gpus", job, detail)
     } else if resource == "mem" {

@@ -26,7 +26,7 @@ impl NodeNeeds {
         features.is_none_or(|features| match features {
             Features::All(all) => all.into_iter().all(has),
             Features::Any(any) => any.into_iter().any(has),
-        }) && node.has_gpus(&self.gpu_types)
+        }) && (self.gpu_types.is_empty() || node.has_gpus(&self.gpu_types))
             && (self.nodes.is_empty() || listed(&self.nodes))
             && !listed(&self.not_nodes)
     }

@@ -20,7 +20,8 @@ pub(crate) struct Submission {
     /// The least and the most nodes (`-N`, `--nodes`).
     pub(crate) nodes: Option<(u64, u64)>,
     /// The types of GPUs, of each of which there is one at least (`--gres`, `--gpus`).
-    pub(crate) gpu_types: BTreeMap<String, u64>,
+    /// Absent without such an option.
+    pub(crate) gpu_types: Option<BTreeMap<String, u64>>,
     /// Whether a script may have further options.
     pub(crate) has_script: bool,
 }
@@ -52,9 +53,7 @@ impl Submission {
             of_script.read(words, true);
         }
         self.nodes = self.nodes.or(of_script.nodes);
-        if self.gpu_types.is_empty() {
-            self.gpu_types = of_script.gpu_types;
-        }
+        self.gpu_types = self.gpu_types.take().or(of_script.gpu_types);
     }
 
     fn read<'a>(&mut self, mut words: impl Iterator<Item = &'a str>, is_sbatch: bool) {
@@ -89,10 +88,10 @@ impl Submission {
                 ("N" | "nodes", Some(value)) => self.nodes = range(value),
                 ("gres" | "gpus-per-node", Some(value)) => {
                     let prefix = if name == "gres" { "" } else { "gpu:" };
-                    self.gpu_types = one_of_each(&format!("{prefix}{value}"));
+                    self.gpu_types = Some(one_of_each(&format!("{prefix}{value}")));
                 }
                 ("G" | "gpus" | "gpus-per-task" | "gpus-per-socket", Some(value)) => {
-                    self.gpu_types = one_of_each(&format!("gpu:{value}"));
+                    self.gpu_types = Some(one_of_each(&format!("gpu:{value}")));
                 }
                 _ => {}
             }
@@ -161,7 +160,8 @@ mod tests {
             ("sbatch --gpus-per-task a100:1 --wrap=--gpus=t4:1", "a100"),
             ("sbatch --gpus=4 job.sh", ""),
         ] {
-            let read: Vec<String> = Submission::of_line(line).gpu_types.into_keys().collect();
+            let read: Vec<String> =
+                Submission::of_line(line).gpu_types.into_iter().flatten().map(|(name, _)| name).collect();
             assert_eq!(read.join(" "), types, "{line}");
         }
     }
@@ -173,9 +173,13 @@ mod tests {
         let of = |line: &str| {
             let mut submission = Submission::of_line(line);
             submission.add_script(script);
-            (submission.nodes, submission.gpu_types.into_keys().collect::<Vec<_>>().join(" "))
+            (
+                submission.nodes,
+                submission.gpu_types.unwrap_or_default().into_keys().collect::<Vec<_>>().join(" "),
+            )
         };
         assert_eq!(of("sbatch job.sh"), (Some((2, 3)), "a100".to_owned()));
+        assert_eq!(of("sbatch --gres=gpu:2 job.sh"), (Some((2, 3)), String::new()));
         assert_eq!(of("sbatch -N1 --gres=gpu:t4:1 job.sh"), (Some((1, 1)), "t4".to_owned()));
         assert!(
             Submission::of_line("sbatch job.sh").has_script

@@ -15,6 +15,8 @@ export function parsed(hash) {
   const given = new URLSearchParams(hash.slice(1)), found = { by: given.get('by') };
   for (const key of NUMBERS) found[key] = given.has(key) && Number.isFinite(+given.get(key)) ? +given.get(key) : null;
   for (const key of ['at', 'zoom', 'past']) if (found[key] !== null) found[key] *= 1000;
+  // No job has another number, and no time is later.
+  for (const key of NUMBERS) if (!Number.isSafeInteger(found[key]) || Math.abs(found[key]) > 8.64e15) found[key] = null;
   return Object.values(found).some(value => value !== null) ? found : null;
 }
 
@@ -29,7 +31,7 @@ export async function png(svg) {
   const canvas = document.createElement('canvas');
   Object.assign(canvas, { width: 2 * image.width, height: 2 * image.height });
   canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise(resolve => canvas.toBlob(resolve, 'image/png'));
+  return new Promise((resolve, reject) => canvas.toBlob(file => file ? resolve(file) : reject(new Error('the picture is too large')), 'image/png'));
 }
 
 /** Gives a file to the browser. */

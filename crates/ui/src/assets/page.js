@@ -163,7 +163,11 @@ function hover(bar, event) {
 async function cardOf(job) {
   const key = `${state.version} ${job}`;
   if (cards.size > 200) cards.clear();
-  if (!cards.has(key)) cards.set(key, ask(`/api/card/${job}`).then(answer => answer.json()));
+  if (!cards.has(key)) {
+    const asked = ask(`/api/card/${job}`).then(answer => answer.json());
+    cards.set(key, asked);
+    asked.catch(() => cards.delete(key));
+  }
   return cards.get(key);
 }
 
@@ -216,9 +220,11 @@ function arriveFirst() {
 }
 
 /** Tells what became of a file or of the link. */
-function report(text) {
+let reported = null;
+function report(text, stays = false) {
+  clearTimeout(reported);
   write($('saved'), text);
-  setTimeout(() => write($('saved'), ''), 5e3);
+  if (!stays) reported = setTimeout(() => write($('saved'), ''), 5e3);
 }
 
 async function saveAs(kind) {
@@ -231,10 +237,10 @@ async function saveAs(kind) {
 }
 
 async function copyLink() {
-  remember(true);
+  remember();
   const link = location.origin + location.pathname + addressOf({ chart, chosen, whole, past: wanted });
   const copied = await navigator.clipboard.writeText(link).then(() => true, () => false);
-  report(copied ? 'Copied. The link has no key: another browser first needs one of `miserly ui`.' : link);
+  report(copied ? 'Copied. The link has no key: another browser first needs one of `miserly ui`.' : link, !copied);
 }
 
 const map = () => processors($('map'), moment, chosen, choose);
@@ -369,6 +375,7 @@ async function policies() {
   const isRun = chart.isRun(), numbers = isRun ? Array.from({ length: count }, (_, pool) => chosen % RUN_NUMBERS + pool * RUN_NUMBERS) : [chosen];
   const found = await Promise.all(numbers.map(number => cardOf(number).catch(() => null)));
   if (into.dataset.key !== key) return;
+  if (found.includes(null)) delete into.dataset.key;
   into.replaceChildren(...found.flatMap((card, pool) => card ? [element('div', {}, isRun && count > 1 ? element('h3', {}, state.moment.pools[pool].name) : null, table(card))] : []));
 }
 

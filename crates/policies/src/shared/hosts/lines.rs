@@ -264,6 +264,10 @@ impl Lines {
             self.all[id.index()].timeline.advance(now);
             joined.insert(id, self.join(id));
         }
+        if self.shared.is_none() {
+            // Each timeline is that of one host, in their order.
+            return joined.into_keys().map(|id| self.all[id.index()].kind).collect();
+        }
         let changed = (0..).map(HostId).zip(&self.of_host);
         let changed: Vec<(HostId, LineId)> =
             changed.filter_map(|(host, id)| Some((host, *joined.get(id)?))).collect();
