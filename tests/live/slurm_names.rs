@@ -60,9 +60,14 @@ impl Names {
     /// Checks that a command fails as Slurm's do, with these words.
     #[track_caller]
     fn fails(&self, line: &str, words: &str) {
+        self.fails_with(1, line, words);
+    }
+
+    #[track_caller]
+    fn fails_with(&self, code: i32, line: &str, words: &str) {
         let output = self.run(line);
         let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{line}: {message}");
+        assert_eq!(output.status.code(), Some(code), "{line}: {message}");
         assert!(message.contains(words), "{line}: {message}");
         assert!(output.stdout.is_empty(), "{line}: {}", text(&output.stdout));
     }
@@ -324,7 +329,8 @@ fn srun_and_salloc_outside_of_a_job_run_one() {
 fn what_cannot_be_is_refused_in_words_that_help() {
     let names = Names::with_defaults();
     names.fails("sbatch -N 4 --wrap true", "a job runs on one machine");
-    names.fails("sbatch --no-such --wrap true", "unrecognized option '--no-such'\nTry \"sbatch --help\"");
+    let usage = "unrecognized option '--no-such'\nTry \"sbatch --help\"";
+    names.fails_with(255, "sbatch --no-such --wrap true", usage);
     names.fails("squeue -?", "invalid option -- '?'");
     names.fails("sbatch -L matlab --wrap true", "--licenses: there are no licenses");
     names.fails("sbatch -p nope --wrap true", "Invalid partition name specified");
@@ -339,6 +345,8 @@ fn what_cannot_be_is_refused_in_words_that_help() {
     names.fails("scontrol show job 99", "slurm_load_jobs error: Invalid job id specified");
     names.fails("scancel 99", "Kill job error on job id 99: Invalid job id specified");
     names.fails("scancel", "No job identification provided");
+    names.fails("scancel --name= --me", "--name: the value is empty");
+    names.fails("squeue -u no-such-user", "Invalid user name: no-such-user");
     names.fails("squeue -t moving", "Invalid job state specified: moving");
     names.fails("sacct -o what", "Invalid field requested: \"what\"");
     names.write("plain.sh", "echo\n");
