@@ -28,6 +28,8 @@ impl LineId {
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     of_host: Vec<LineId>,
+    timelines: Vec<Timeline>,
+    /// What else is known about each timeline. A search reads the timelines only.
     all: Vec<Line>,
     /// The indexes of `all` that no host has.
     unused: Vec<LineId>,
@@ -39,7 +41,6 @@ pub(super) struct Lines {
 
 #[derive(Clone, Debug)]
 struct Line {
-    timeline: Timeline,
     /// The first host of this capacity and of these groups.
     kind: HostId,
     /// The number of hosts that have this timeline.
@@ -66,6 +67,7 @@ impl Lines {
     pub(super) fn new(machine: &Machine) -> Lines {
         let mut lines = Lines {
             of_host: Vec::new(),
+            timelines: Vec::new(),
             all: Vec::new(),
             unused: Vec::new(),
             points: BTreeSet::new(),
@@ -93,11 +95,13 @@ impl Lines {
 
     /// Returns the timeline of a host.
     pub(super) fn on(&self, host: HostId) -> &Timeline {
-        self.get(self.of_host[host.index()])
+        // Each host has its own one, of its place.
+        let own = LineId(host.0);
+        self.get(if self.shared.is_none() { own } else { self.of_host[host.index()] })
     }
 
     pub(super) fn get(&self, id: LineId) -> &Timeline {
-        &self.all[id.index()].timeline
+        &self.timelines[id.index()]
     }
 
     /// Returns a host that has the capacity and the groups of the hosts with this timeline, and the number of these hosts.
@@ -148,7 +152,7 @@ impl Lines {
 
     fn change_in_place(&mut self, id: LineId, from: Time, to: Time, amount: &Resources, give: bool) {
         let points = &mut self.points;
-        self.all[id.index()].timeline.change(from, to, amount, give, |at, new| {
+        self.timelines[id.index()].change(from, to, amount, give, |at, new| {
             let _ = if new { points.insert((at, id)) } else { points.remove(&(at, id)) };
         });
     }
@@ -166,7 +170,7 @@ impl Lines {
             self.change_in_place(id, from, to, amount, give);
             return self.join(id);
         }
-        let mut timeline = line.timeline.clone();
+        let mut timeline = self.timelines[id.index()].clone();
         timeline.change(from, to, amount, give, |_, _| ());
         let changed = self.alike(&timeline, kind).unwrap_or_else(|| self.add(timeline, kind));
         self.all[id.index()].changed = Some((number, *amount, changed));
@@ -175,9 +179,9 @@ impl Lines {
 
     /// Enters a changed timeline of one host in the indexes again, or returns an equal one that has hosts.
     fn join(&mut self, id: LineId) -> LineId {
-        let Line { timeline, kind, .. } = &self.all[id.index()];
+        let (timeline, kind) = (&self.timelines[id.index()], self.all[id.index()].kind);
         // Its hosts leave it then.
-        if let Some(alike) = self.alike(timeline, *kind) {
+        if let Some(alike) = self.alike(timeline, kind) {
             return alike;
         }
         self.enter_indexes(id);
@@ -189,35 +193,32 @@ impl Lines {
         let fingerprint = timeline.fingerprint();
         let same = self.shared.as_ref()?.by_fingerprint.range((fingerprint, LineId(0))..);
         let mut same = same.take_while(|(other, _)| *other == fingerprint).map(|(_, id)| *id);
-        same.find(|id| {
-            let line = &self.all[id.index()];
-            line.kind == kind && line.timeline == *timeline
-        })
+        same.find(|id| self.all[id.index()].kind == kind && self.timelines[id.index()] == *timeline)
     }
 
     /// Adds a timeline that no host has yet.
     fn add(&mut self, timeline: Timeline, kind: HostId) -> LineId {
-        let line = Line { fingerprint: 0, timeline, kind, hosts: 0, changed: None };
+        let line = Line { fingerprint: 0, kind, hosts: 0, changed: None };
         let id = if let Some(id) = self.unused.pop() {
-            self.all[id.index()] = line;
+            (self.timelines[id.index()], self.all[id.index()]) = (timeline, line);
             id
         } else {
+            self.timelines.push(timeline);
             self.all.push(line);
             // No machine has more hosts than a `u32` counts, and no timeline is without a host for long.
             LineId(u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX))
         };
-        let line = &self.all[id.index()];
-        self.points.extend(line.timeline.breakpoints().map(|at| (at, id)));
+        self.points.extend(self.timelines[id.index()].breakpoints().map(|at| (at, id)));
         self.enter_indexes(id);
         id
     }
 
     fn enter_indexes(&mut self, id: LineId) {
         let Some(shared) = &mut self.shared else { return };
-        let line = &mut self.all[id.index()];
-        line.fingerprint = line.timeline.fingerprint();
+        let (timeline, line) = (&self.timelines[id.index()], &mut self.all[id.index()]);
+        line.fingerprint = timeline.fingerprint();
         shared.by_fingerprint.insert((line.fingerprint, id));
-        if let Some(Falls { first, last }) = line.timeline.falls() {
+        if let Some(Falls { first, last }) = timeline.falls() {
             shared.first_falls.insert((first, id));
             shared.last_falls.insert((last, id));
         }
@@ -225,9 +226,9 @@ impl Lines {
 
     fn leave_indexes(&mut self, id: LineId) {
         let Some(shared) = &mut self.shared else { return };
-        let line = &self.all[id.index()];
+        let (timeline, line) = (&self.timelines[id.index()], &self.all[id.index()]);
         shared.by_fingerprint.remove(&(line.fingerprint, id));
-        if let Some(Falls { first, last }) = line.timeline.falls() {
+        if let Some(Falls { first, last }) = timeline.falls() {
             shared.first_falls.remove(&(first, id));
             shared.last_falls.remove(&(last, id));
         }
@@ -240,7 +241,7 @@ impl Lines {
         self.all[from.index()].hosts -= 1;
         if self.all[from.index()].hosts == 0 {
             self.leave_indexes(from);
-            for at in self.all[from.index()].timeline.breakpoints() {
+            for at in self.timelines[from.index()].breakpoints() {
                 self.points.remove(&(at, from));
             }
             self.all[from.index()].changed = None;
@@ -261,7 +262,7 @@ impl Lines {
         let mut joined = BTreeMap::new();
         for id in past {
             self.leave_indexes(id);
-            self.all[id.index()].timeline.advance(now);
+            self.timelines[id.index()].advance(now);
             joined.insert(id, self.join(id));
         }
         if self.shared.is_none() {
@@ -279,12 +280,12 @@ impl Lines {
 
     /// Returns what stays free in each timeline. O(timelines).
     pub(super) fn free_throughout(&self, at: Time, span: Span) -> Vec<Resources> {
-        self.all.iter().map(|line| line.timeline.least_within(at, span)).collect()
+        self.timelines.iter().map(|line| line.least_within(at, span)).collect()
     }
 
     /// Returns what is free in each timeline at that time. O(timelines).
     pub(super) fn free_at(&self, at: Time) -> Vec<Resources> {
-        self.all.iter().map(|line| line.timeline.free_at(at)).collect()
+        self.timelines.iter().map(|line| line.free_at(at)).collect()
     }
 }
 
