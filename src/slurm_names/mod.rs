@@ -45,7 +45,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Context;
 use miserly_api::client::{Client, ClientError, find};
 use miserly_api::model::ProblemCode;
 
@@ -164,6 +166,16 @@ fn help(name: &str) -> String {
         text += &format!("  {letter}{:<28} {effect}{}\n", format!("--{}{value}", row.long), row.note);
     }
     text + "\nThis is miserly; docs/how-to/slurm-names.md has the differences from Slurm.\n"
+}
+
+/// Prints once, or every so many seconds with `--iterate`.
+fn repeat(given: &Given, once: impl Fn() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    let Some(every) = given.value("iterate") else { return once() };
+    let every = every.parse().ok().filter(|secs| *secs > 0).context("--iterate: write seconds above 0")?;
+    loop {
+        once()?;
+        std::thread::sleep(Duration::from_secs(every));
+    }
 }
 
 /// Returns a client of the daemon.

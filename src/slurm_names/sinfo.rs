@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use jiff::SignedDuration;
 use miserly_api::client::Client;
 use miserly_api::model::QueueStatus;
@@ -14,7 +13,7 @@ use super::columns::cell_width;
 use super::facts::short_clock;
 use super::options::Given;
 use super::squeue::{fitted, meta};
-use super::{client, given, host, refused};
+use super::{client, given, host, refused, repeat};
 use crate::output::{print, print_json};
 
 const USUAL: &str = "%9P %.5a %.10l %.6D %.6t %N";
@@ -158,13 +157,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let Some(given) = given("sinfo", words, false)? else { return Ok(ExitCode::SUCCESS) };
     let given = given.after(super::options::of_environment("sinfo", "SINFO_").map_err(anyhow::Error::msg)?);
     let client = client()?;
-    let Some(every) = given.value("iterate") else { return once(&client, &given) };
-    let every: u64 =
-        every.parse().ok().filter(|secs| *secs > 0).context("--iterate: write seconds above 0")?;
-    loop {
-        once(&client, &given)?;
-        std::thread::sleep(Duration::from_secs(every));
-    }
+    repeat(&given, || once(&client, &given))
 }
 
 fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {

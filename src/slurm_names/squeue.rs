@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::Timestamp;
@@ -16,7 +15,7 @@ use super::columns::{QUEUE, QueueColumn, cell_width, dependency, queue_column, t
 use super::facts::{Facts, State, state};
 use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
-use super::{CLUSTER, client, given, host, refused};
+use super::{CLUSTER, client, given, host, refused, repeat};
 use crate::output::{print, print_json};
 
 const USUAL: &str = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
@@ -44,13 +43,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     }
     let given = given.after(super::options::of_environment("squeue", "SQUEUE_").map_err(anyhow::Error::msg)?);
     let client = client()?;
-    let Some(every) = given.value("iterate") else { return once(&client, &given) };
-    let every: u64 =
-        every.parse().ok().filter(|secs| *secs > 0).context("--iterate: write seconds above 0")?;
-    loop {
-        once(&client, &given)?;
-        std::thread::sleep(Duration::from_secs(every));
-    }
+    repeat(&given, || once(&client, &given))
 }
 
 fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {

@@ -16,6 +16,11 @@ impl LineId {
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Returns the host of this timeline, where no hosts share one: it has the place of its host.
+    pub(super) const fn own_host(self) -> HostId {
+        HostId(self.0)
+    }
 }
 
 /// The timelines of all hosts.
@@ -95,9 +100,7 @@ impl Lines {
 
     /// Returns the timeline of a host.
     pub(super) fn on(&self, host: HostId) -> &Timeline {
-        // Each host has its own one, of its place.
-        let own = LineId(host.0);
-        self.get(if self.shared.is_none() { own } else { self.of_host[host.index()] })
+        self.get(if self.shared.is_none() { LineId(host.0) } else { self.of_host[host.index()] })
     }
 
     pub(super) fn get(&self, id: LineId) -> &Timeline {
@@ -266,8 +269,7 @@ impl Lines {
             joined.insert(id, self.join(id));
         }
         if self.shared.is_none() {
-            // Each timeline is that of one host, in their order.
-            return joined.into_keys().map(|id| self.all[id.index()].kind).collect();
+            return joined.into_keys().map(LineId::own_host).collect();
         }
         let changed = (0..).map(HostId).zip(&self.of_host);
         let changed: Vec<(HostId, LineId)> =

@@ -115,13 +115,8 @@ impl HostPlan {
         if self.only_rises() {
             return self.search_without_falls(now, span, demand).or_else(|| self.never(demand));
         }
-        let found = match self.machine.spread() {
-            Spread::One => self.earliest_on_one(now, Time::MAX, span, &demand.amount()),
-            Spread::Any => self
-                .first_together(now, Time::MAX, span, demand)
-                .and_then(|first| self.earliest_across(first, Time::MAX, span, demand)),
-        };
-        found.or_else(|| self.never(demand))
+        let first = self.first_together(now, Time::MAX, span, demand);
+        self.earliest_after(now, first, Time::MAX, span, demand)
     }
 
     /// Returns the earliest start not before `from`, which may be later than now, and before
@@ -142,15 +137,28 @@ impl HostPlan {
             let at = pool.earliest(from, until, span, &demand.amount())?;
             return Some((at, Placement::on(HostId(0), demand.amount())));
         }
-        let all = (0..).map(HostId).take(self.lines.hosts());
+        if self.machine.spread() == Spread::One {
+            let all = (0..).map(HostId).take(self.lines.hosts());
+            if let Some(placement) = self.best(from, span, &demand.amount(), all) {
+                return Some((from, placement));
+            }
+        }
+        let first = self.together_from(from, until, Time::MAX, span, demand);
+        self.earliest_after(from, first, until, span, demand)
+    }
+
+    /// Returns the earliest start after `after` on one host, or over several hosts from `first` on, if there is such an instant.
+    fn earliest_after(
+        &self,
+        after: Time,
+        first: Option<Time>,
+        until: Time,
+        span: Span,
+        demand: &Demand,
+    ) -> Option<(Time, Placement)> {
         let found = match self.machine.spread() {
-            Spread::One => match self.best(from, span, &demand.amount(), all) {
-                Some(placement) => Some((from, placement)),
-                None => self.earliest_on_one(from, until, span, &demand.amount()),
-            },
-            Spread::Any => self
-                .together_from(from, until, Time::MAX, span, demand)
-                .and_then(|first| self.earliest_across(first, until, span, demand)),
+            Spread::One => self.earliest_on_one(after, until, span, &demand.amount()),
+            Spread::Any => first.and_then(|first| self.earliest_across(first, until, span, demand)),
         };
         found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
     }
@@ -184,8 +192,7 @@ impl HostPlan {
         span: Span,
         demand: &Resources,
     ) -> Option<(Time, Placement)> {
-        // No hosts share a timeline here.
-        let host = |id| self.lines.hosts_with(id).0;
+        let host = LineId::own_host;
         let fits = |at: i64, id| self.on(host(id), Time::from_ticks(at), span, demand).is_some();
         let (at, _) = self.lines.points(after, until).find(|&(at, id)| fits(at, id))?;
         let at = Time::from_ticks(at);
@@ -224,17 +231,13 @@ impl HostPlan {
     pub(super) fn fit_throughout(&self, at: Time, span: Span, demand: &Demand) -> Option<Placement> {
         self.together_from(at, at + Span::TICK, Time::MAX, span, demand)?;
         let free = self.lines.free_throughout(at, span);
-        self.fit_in(&PartCounter::new(demand), &free, demand)
+        let parts = self.parts_in(&PartCounter::new(demand), &free);
+        self.fit_in(&free, parts, demand)
     }
 
-    /// Returns a placement over several hosts on what is free in each timeline.
-    pub(super) fn fit_in(
-        &self,
-        counter: &PartCounter,
-        free: &[Resources],
-        demand: &Demand,
-    ) -> Option<Placement> {
-        if self.parts_in(counter, free) < demand.parts() {
+    /// Returns a placement over several hosts on what is free in each timeline, where so many parts of the job fit.
+    pub(super) fn fit_in(&self, free: &[Resources], parts: u64, demand: &Demand) -> Option<Placement> {
+        if parts < demand.parts() {
             return None;
         }
         FreeHosts::fit_once(&self.machine, &self.lines.by_host(free), demand)

@@ -47,9 +47,7 @@ impl HostPlan {
         let mut free = self.lines.free_throughout(at, span);
         let mut parts = self.parts_in(&counter, &free);
         loop {
-            if parts >= demand.parts()
-                && let Some(placement) = self.fit_in(&counter, &free, demand)
-            {
+            if let Some(placement) = self.fit_in(&free, parts, demand) {
                 return Some((at, placement));
             }
             let next = self.first_together(at, until, span, demand)?;
@@ -97,9 +95,7 @@ impl HostPlan {
         let mut at = first;
         let mut points = self.lines.points(first, until).peekable();
         loop {
-            if parts >= demand.parts()
-                && let Some(placement) = self.fit_in(&counter, &free, demand)
-            {
+            if let Some(placement) = self.fit_in(&free, parts, demand) {
                 return Some((at, placement));
             }
             let (next, _) = *points.peek()?;
