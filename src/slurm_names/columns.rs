@@ -2,7 +2,9 @@
 
 use miserly_api::model::Usage;
 
-use super::facts::{Facts, long_clock, memory, short_clock, stamp};
+use nix::unistd::Group;
+
+use super::facts::{Facts, Part, long_clock, memory, short_clock, stamp};
 
 /// A column of squeue.
 pub(super) struct QueueColumn {
@@ -81,8 +83,8 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     column('n', "ReqNodes", "REQ_NODES", |_| String::new()),
     column('x', "ExcNodes", "EXC_NODES", |_| String::new()),
     column('Y', "SchedNodes", "SCHEDNODES", |_| "(null)".to_owned()),
-    column('g', "GroupName", "GROUP", |_| String::new()),
-    column('c', "MinCPUs", "MIN_CPUS", |of| of.job.cpus.to_string()),
+    column('g', "GroupName", "GROUP", |of| of.group().map_or_else(String::new, |group| group.name)),
+    column('c', "MinCPUs", "MIN_CPUS", |of| of.cpus_per_task().to_string()),
     column('d', "MinTmpDisk", "MIN_TMP_DISK", |_| "0".to_owned()),
     column('H', "SocketsPerNode", "SOCKETS_PER_NODE", |_| "*".to_owned()),
     column('I', "CoresPerSocket", "CORES_PER_SOCKET", |_| "*".to_owned()),
@@ -102,8 +104,8 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     }),
     column(NO_LETTER, "tres-alloc", "TRES_ALLOC", tres),
     column(NO_LETTER, "Cluster", "CLUSTER", |_| super::CLUSTER.to_owned()),
-    column(NO_LETTER, "NumTasks", "TASKS", |_| "1".to_owned()),
-    column(NO_LETTER, "cpus-per-task", "CPUS_PER_TASK", |of| of.job.cpus.to_string()),
+    column(NO_LETTER, "NumTasks", "TASKS", |of| of.tasks().to_string()),
+    column(NO_LETTER, "cpus-per-task", "CPUS_PER_TASK", |of| of.cpus_per_task().to_string()),
     column(NO_LETTER, "BatchFlag", "BATCH_FLAG", |of| u8::from(of.job.script).to_string()),
     column(NO_LETTER, "Requeue", "REQUEUE", |of| u8::from(of.job.restartable).to_string()),
 ];
@@ -116,15 +118,15 @@ pub(super) fn queue_column(letter: Option<char>, name: &str) -> Option<&'static 
     })
 }
 
-/// A column of sacct: name, width, and the values of a job and of the step that is its script.
+/// A column of sacct: name, width, and the value of a row.
 pub(super) struct AccountingColumn {
     pub(super) name: &'static str,
-    pub(super) width: usize,
-    /// The value for a job; `script` for its script.
-    pub(super) value: fn(&Facts, bool) -> String,
+    /// A negative width aligns to the left.
+    pub(super) width: isize,
+    pub(super) value: fn(&Facts, Part) -> String,
 }
 
-const fn accounted(name: &'static str, width: usize, value: fn(&Facts, bool) -> String) -> AccountingColumn {
+const fn accounted(name: &'static str, width: isize, value: fn(&Facts, Part) -> String) -> AccountingColumn {
     AccountingColumn { name, width, value }
 }
 
@@ -134,91 +136,108 @@ pub(super) const ACCOUNTING: &[AccountingColumn] = &[
     accounted("AdminComment", 19, |_, _| String::new()),
     accounted("AllocCPUS", 10, allocated),
     accounted("AllocNodes", 10, |of, _| u8::from(of.began().is_some()).to_string()),
-    accounted("AllocTRES", 10, |of, _| if of.began().is_some() { tres(of) } else { String::new() }),
+    accounted("AllocTRES", 10, |of, part| match part {
+        _ if of.began().is_none() => String::new(),
+        Part::Job => tres(of),
+        Part::Script | Part::Step(_) => tres_of_step(of, part),
+    }),
     accounted("AssocID", 7, |_, _| "0".to_owned()),
-    accounted("AveCPU", 10, |of, script| of_script(of, script, |usage| long_clock(cpu_time(usage)))),
-    accounted("AveDiskRead", 14, |of, script| of_script(of, script, |usage| amount(usage.io_read))),
-    accounted("AveDiskWrite", 14, |of, script| of_script(of, script, |usage| amount(usage.io_written))),
-    accounted("AveRSS", 10, |of, script| of_script(of, script, |usage| kilobytes(usage.memory_peak))),
+    accounted("AveCPU", 10, |of, part| of_script(of, part, |usage| long_clock(cpu_time(usage)))),
+    accounted("AveDiskRead", 14, |of, part| of_script(of, part, |usage| amount(usage.io_read))),
+    accounted("AveDiskWrite", 14, |of, part| of_script(of, part, |usage| amount(usage.io_written))),
+    accounted("AveRSS", 10, |of, part| of_script(of, part, |usage| kilobytes(usage.memory_peak))),
     accounted("AveVMSize", 10, |_, _| String::new()),
     accounted("Cluster", 10, |_, _| super::CLUSTER.to_owned()),
-    accounted("Comment", 14, |of, script| of.job.comment.clone().filter(|_| !script).unwrap_or_default()),
+    accounted("Comment", 14, |of, part| {
+        of.job.comment.clone().filter(|_| !part.is_step()).unwrap_or_default()
+    }),
     accounted("ConsumedEnergy", 14, |_, _| "0".to_owned()),
     accounted("ConsumedEnergyRaw", 17, |_, _| "0".to_owned()),
-    accounted("CPUTime", 10, |of, _| long_clock(of.elapsed().saturating_mul(cpus(of)))),
-    accounted("CPUTimeRAW", 10, |of, _| (of.elapsed().as_secs() * i64::from(cpus(of))).to_string()),
-    accounted("DerivedExitCode", 15, |_, script| if script { String::new() } else { "0:0".to_owned() }),
-    accounted("Elapsed", 10, |of, _| long_clock(of.elapsed())),
-    accounted("ElapsedRaw", 10, |of, _| of.elapsed().as_secs().to_string()),
-    accounted("Eligible", 19, |of, script| {
-        if script { stamp(of.began()) } else { stamp(Some(of.job.begin.unwrap_or(of.job.submitted))) }
+    accounted("CPUTime", 10, |of, part| long_clock(of.elapsed_of(part).saturating_mul(cpus(of, part)))),
+    accounted("CPUTimeRAW", 10, |of, part| {
+        (of.elapsed_of(part).as_secs() * i64::from(cpus(of, part))).to_string()
     }),
-    accounted("End", 19, |of, _| stamp(of.job.phase.ended())),
-    accounted("ExitCode", 8, |of, script| {
-        let (code, signal) = if script { of.exit_of_script() } else { of.exit() };
+    accounted("DerivedExitCode", 15, |_, part| if part.is_step() { String::new() } else { "0:0".to_owned() }),
+    accounted("Elapsed", 10, |of, part| long_clock(of.elapsed_of(part))),
+    accounted("ElapsedRaw", 10, |of, part| of.elapsed_of(part).as_secs().to_string()),
+    accounted("Eligible", 19, |of, part| match part {
+        Part::Job => stamp(Some(of.job.begin.unwrap_or(of.job.submitted))),
+        Part::Script | Part::Step(_) => stamp(of.began_of(part)),
+    }),
+    accounted("End", 19, |of, part| stamp(of.ended_of(part))),
+    accounted("ExitCode", 8, |of, part| {
+        let (code, signal) = of.exit_of(part);
         format!("{code}:{signal}")
     }),
     accounted("Flags", 20, |_, _| String::new()),
-    accounted("GID", 6, |_, _| String::new()),
-    accounted("Group", 9, |_, _| String::new()),
-    accounted("JobID", 12, |of, script| if script { of.id() + ".batch" } else { of.id() }),
-    accounted("JobIDRaw", 12, |of, script| {
-        let number = of.job.number.to_string();
-        if script { number + ".batch" } else { number }
+    accounted("GID", 6, |of, part| group(of, part).map_or_else(String::new, |group| group.gid.to_string())),
+    accounted("Group", 9, |of, part| group(of, part).map_or_else(String::new, |group| group.name)),
+    accounted("JobID", -12, |of, part| of.id() + &part.suffix()),
+    accounted("JobIDRaw", -12, |of, part| of.job.number.to_string() + &part.suffix()),
+    accounted("JobName", 10, |of, part| match part {
+        Part::Job => of.job.name.clone(),
+        Part::Script => "batch".to_owned(),
+        Part::Step(step) => without_breaks(&step.name),
     }),
-    accounted("JobName", 10, |of, script| if script { "batch".to_owned() } else { of.job.name.clone() }),
-    accounted("Layout", 9, |_, script| if script { "Unknown".to_owned() } else { String::new() }),
-    accounted("MaxDiskRead", 12, |of, script| of_script(of, script, |usage| amount(usage.io_read))),
-    accounted("MaxDiskWrite", 12, |of, script| of_script(of, script, |usage| amount(usage.io_written))),
-    accounted("MaxRSS", 10, |of, script| of_script(of, script, |usage| kilobytes(usage.memory_peak))),
-    accounted("MaxRSSNode", 10, |of, script| if script { of.node().to_owned() } else { String::new() }),
-    accounted("MaxRSSTask", 10, |_, script| if script { "0".to_owned() } else { String::new() }),
+    accounted("Layout", 9, |_, part| if part.is_step() { "Unknown".to_owned() } else { String::new() }),
+    accounted("MaxDiskRead", 12, |of, part| of_script(of, part, |usage| amount(usage.io_read))),
+    accounted("MaxDiskWrite", 12, |of, part| of_script(of, part, |usage| amount(usage.io_written))),
+    accounted("MaxRSS", 10, |of, part| of_script(of, part, |usage| kilobytes(usage.memory_peak))),
+    accounted("MaxRSSNode", 10, |of, part| if part.is_step() { of.node().to_owned() } else { String::new() }),
+    accounted("MaxRSSTask", 10, |_, part| if part.is_step() { "0".to_owned() } else { String::new() }),
     accounted("MaxVMSize", 10, |_, _| String::new()),
     accounted("NCPUS", 10, allocated),
     accounted("NNodes", 8, |_, _| "1".to_owned()),
     accounted("NodeList", 15, |of, _| {
         if of.began().is_some() { of.host.to_owned() } else { "None assigned".to_owned() }
     }),
-    accounted("NTasks", 8, |_, script| if script { "1".to_owned() } else { String::new() }),
-    accounted("Partition", 10, |of, script| if script { String::new() } else { of.job.queue.clone() }),
-    accounted("Planned", 10, |of, script| if script { String::new() } else { long_clock(waited(of)) }),
-    accounted("Priority", 10, |_, script| if script { String::new() } else { "1".to_owned() }),
-    accounted("QOS", 10, |_, _| String::new()),
-    accounted("Reason", 22, |of, script| if script { String::new() } else { of.reason().to_owned() }),
-    accounted("ReqCPUS", 8, |of, _| of.job.cpus.to_string()),
-    accounted("ReqMem", 10, |of, script| if script { String::new() } else { memory(of.job.memory) }),
-    accounted("ReqNodes", 8, |_, _| "1".to_owned()),
-    accounted("ReqTRES", 10, |of, script| if script { String::new() } else { tres(of) }),
-    accounted("Reservation", 20, |_, _| String::new()),
-    accounted("Reserved", 10, |of, script| if script { String::new() } else { long_clock(waited(of)) }),
-    accounted("Start", 19, |of, _| stamp(of.began())),
-    accounted("State", 10, |of, _| match of.state().name {
-        "CANCELLED" => format!("CANCELLED by {}", of.job.uid),
-        name => name.to_owned(),
+    accounted("NTasks", 8, |_, part| match part {
+        Part::Job => String::new(),
+        Part::Script => "1".to_owned(),
+        Part::Step(step) => step.tasks.to_string(),
     }),
-    accounted(
-        "Submit",
-        19,
-        |of, script| if script { stamp(of.began()) } else { stamp(Some(of.job.submitted)) },
-    ),
+    accounted("Partition", 10, |of, part| if part.is_step() { String::new() } else { of.job.queue.clone() }),
+    accounted("Planned", 10, |of, part| if part.is_step() { String::new() } else { long_clock(waited(of)) }),
+    accounted("Priority", 10, |_, part| if part.is_step() { String::new() } else { "1".to_owned() }),
+    accounted("QOS", 10, |_, _| String::new()),
+    accounted("Reason", 22, |of, part| if part.is_step() { String::new() } else { of.reason().to_owned() }),
+    accounted("ReqCPUS", 8, |of, part| of.cpus_of(part).to_string()),
+    accounted("ReqMem", 10, |of, part| if part.is_step() { String::new() } else { memory(of.job.memory) }),
+    accounted("ReqNodes", 8, |_, _| "1".to_owned()),
+    accounted("ReqTRES", 10, |of, part| if part.is_step() { String::new() } else { tres(of) }),
+    accounted("Reservation", 20, |_, _| String::new()),
+    accounted("Reserved", 10, |of, part| if part.is_step() { String::new() } else { long_clock(waited(of)) }),
+    accounted("Start", 19, |of, part| stamp(of.began_of(part))),
+    accounted("State", 10, |of, part| match (of.state_of(part).name, part) {
+        ("CANCELLED", Part::Job) => format!("CANCELLED by {}", of.job.uid),
+        (name, _) => name.to_owned(),
+    }),
+    accounted("Submit", 19, |of, part| match part {
+        Part::Job => stamp(Some(of.job.submitted)),
+        Part::Script | Part::Step(_) => stamp(of.began_of(part)),
+    }),
     accounted("SubmitLine", 20, |_, _| String::new()),
     accounted("Suspended", 10, |_, _| "00:00:00".to_owned()),
-    accounted("SystemCPU", 10, |of, _| used(of, |usage| clock_of(usage.system))),
-    accounted("Timelimit", 10, |of, script| if script { String::new() } else { long_clock(of.limit()) }),
-    accounted("TimelimitRaw", 12, |of, script| {
-        if script { String::new() } else { (of.limit().as_secs() / 60).to_string() }
+    accounted("SystemCPU", 10, |of, part| used(of, part, |usage| clock_of(usage.system))),
+    accounted(
+        "Timelimit",
+        10,
+        |of, part| if part.is_step() { String::new() } else { long_clock(of.limit()) },
+    ),
+    accounted("TimelimitRaw", 12, |of, part| {
+        if part.is_step() { String::new() } else { (of.limit().as_secs() / 60).to_string() }
     }),
-    accounted("TotalCPU", 10, |of, _| used(of, |usage| clock_of(usage.user + usage.system))),
+    accounted("TotalCPU", 10, |of, part| used(of, part, |usage| clock_of(usage.user + usage.system))),
     accounted("TRESUsageInTot", 14, |_, _| String::new()),
-    accounted("UID", 6, |of, script| if script { String::new() } else { of.job.uid.to_string() }),
-    accounted("User", 9, |of, script| if script { String::new() } else { of.job.user.clone() }),
-    accounted("UserCPU", 10, |of, _| used(of, |usage| clock_of(usage.user))),
+    accounted("UID", 6, |of, part| if part.is_step() { String::new() } else { of.job.uid.to_string() }),
+    accounted("User", 9, |of, part| if part.is_step() { String::new() } else { of.job.user.clone() }),
+    accounted("UserCPU", 10, |of, part| used(of, part, |usage| clock_of(usage.user))),
     accounted("WCKey", 10, |_, _| String::new()),
-    accounted("WCKeyID", 8, |_, script| if script { String::new() } else { "0".to_owned() }),
+    accounted("WCKeyID", 8, |_, part| if part.is_step() { String::new() } else { "0".to_owned() }),
     accounted(
         "WorkDir",
         10,
-        |of, script| if script { String::new() } else { path(of.job.directory.as_deref()) },
+        |of, part| if part.is_step() { String::new() } else { path(of.job.directory.as_deref()) },
     ),
 ];
 
@@ -236,9 +255,8 @@ pub(super) fn accounting_columns(format: &str) -> Result<Vec<(&'static Accountin
         };
         let found = exact.or_else(|| ACCOUNTING.iter().find(begins));
         let column = found.ok_or_else(|| format!("Invalid field requested: \"{name}\""))?;
-        let usual = isize::try_from(column.width).unwrap_or(0);
         let width = width.and_then(|width| width.parse::<isize>().ok());
-        columns.push((column, width.map_or(usual, |width| width.clamp(-WIDEST, WIDEST))));
+        columns.push((column, width.map_or(column.width, |width| width.clamp(-WIDEST, WIDEST))));
     }
     Ok(columns)
 }
@@ -270,7 +288,17 @@ fn gres(of: &Facts) -> String {
 /// Returns the resources as Slurm writes them together.
 pub(super) fn tres(of: &Facts) -> String {
     let gpus = if of.job.gpus > 0 { format!(",gres/gpu={}", of.job.gpus) } else { String::new() };
-    format!("billing={0},cpu={0},mem={1},node=1{gpus}", of.job.cpus, memory(of.job.memory))
+    format!("cpu={0},mem={1},node=1,billing={0}{gpus}", of.job.cpus, memory(of.job.memory))
+}
+
+/// Returns the resources of a step.
+fn tres_of_step(of: &Facts, part: Part) -> String {
+    format!("cpu={},mem={},node=1", of.cpus_of(part), memory(of.job.memory))
+}
+
+/// Returns the group of a job, which its steps do not show.
+fn group(of: &Facts, part: Part) -> Option<Group> {
+    if part.is_step() { None } else { of.group() }
 }
 
 /// Returns the jobs that have to end first.
@@ -307,24 +335,27 @@ pub(super) fn path(path: Option<&std::path::Path>) -> String {
     path.map_or_else(|| "(null)".to_owned(), |path| without_breaks(&path.display().to_string()))
 }
 
-fn cpus(of: &Facts) -> i32 {
-    if of.began().is_some() { i32::try_from(of.job.cpus).unwrap_or(i32::MAX) } else { 0 }
+fn cpus(of: &Facts, part: Part) -> i32 {
+    if of.began().is_some() { i32::try_from(of.cpus_of(part)).unwrap_or(i32::MAX) } else { 0 }
 }
 
-fn allocated(of: &Facts, _: bool) -> String {
-    cpus(of).to_string()
+fn allocated(of: &Facts, part: Part) -> String {
+    cpus(of, part).to_string()
 }
 
 fn waited(of: &Facts) -> jiff::SignedDuration {
     of.began().unwrap_or(of.now).duration_since(of.job.submitted).max(jiff::SignedDuration::ZERO)
 }
 
-fn used(of: &Facts, text: impl Fn(&Usage) -> String) -> String {
-    of.job.usage.as_ref().map_or_else(|| "00:00:00".to_owned(), |usage| text(&usage.total))
+fn used(of: &Facts, part: Part, text: impl Fn(&Usage) -> String) -> String {
+    // The usage of a step is part of that of the script.
+    let usage = of.job.usage.as_ref().filter(|_| !matches!(part, Part::Step(_)));
+    usage.map_or_else(|| "00:00:00".to_owned(), |usage| text(&usage.total))
 }
 
-fn of_script(of: &Facts, script: bool, text: impl Fn(&Usage) -> String) -> String {
-    of.job.usage.as_ref().filter(|_| script).map(|usage| text(&usage.total)).unwrap_or_default()
+fn of_script(of: &Facts, part: Part, text: impl Fn(&Usage) -> String) -> String {
+    let usage = of.job.usage.as_ref().filter(|_| matches!(part, Part::Script));
+    usage.map(|usage| text(&usage.total)).unwrap_or_default()
 }
 
 fn cpu_time(usage: &Usage) -> jiff::SignedDuration {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase, WaitReason};
+use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase, StepView, WaitReason};
+use nix::unistd::{Group, Uid, User};
 
 /// A state of Slurm: its name and its short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +78,97 @@ pub(super) struct Facts<'a> {
     pub(super) indexes: Option<String>,
 }
 
+/// What a row of the accounting is about.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// The whole job.
+    Job,
+    /// Its script.
+    Script,
+    /// Tasks that it started by `srun`.
+    Step(&'a StepView),
+}
+
+impl Part<'_> {
+    /// Returns whether Slurm counts it as a step.
+    pub(super) fn is_step(self) -> bool {
+        !matches!(self, Part::Job)
+    }
+
+    /// Returns what follows the number of the job.
+    pub(super) fn suffix(self) -> String {
+        match self {
+            Part::Job => String::new(),
+            Part::Script => ".batch".to_owned(),
+            Part::Step(step) => format!(".{}", step.step),
+        }
+    }
+}
+
 impl Facts<'_> {
+    /// Returns the state of a part of the job.
+    pub(super) fn state_of(&self, part: Part) -> State {
+        let Part::Step(step) = part else { return self.state() };
+        match (step.ended.map(|end| end.exit), self.job.phase.ended()) {
+            (Some(Exit::Code(0)), _) => named("COMPLETED"),
+            (Some(Exit::Code(_)), _) => named("FAILED"),
+            (Some(Exit::Signal(_)), _) | (None, Some(_)) => named("CANCELLED"),
+            (None, None) => RUNNING,
+        }
+    }
+
+    /// Returns the start of a part of the job.
+    pub(super) fn began_of(&self, part: Part) -> Option<Timestamp> {
+        if let Part::Step(step) = part { Some(step.started) } else { self.began() }
+    }
+
+    /// Returns the end of a part of the job. A step ends with its job at the latest.
+    pub(super) fn ended_of(&self, part: Part) -> Option<Timestamp> {
+        let of_step = if let Part::Step(step) = part { step.ended.map(|end| end.at) } else { None };
+        of_step.or(self.job.phase.ended())
+    }
+
+    /// Returns the time since the start of a part of the job, up to its end.
+    pub(super) fn elapsed_of(&self, part: Part) -> SignedDuration {
+        let until = self.ended_of(part).unwrap_or(self.now);
+        let elapsed = self.began_of(part).map(|began| until.duration_since(began));
+        elapsed.unwrap_or_default().max(SignedDuration::ZERO)
+    }
+
+    /// Returns the exit code and the signal of a part of the job.
+    pub(super) fn exit_of(&self, part: Part) -> (i32, i32) {
+        match part {
+            Part::Job => self.exit(),
+            Part::Script => self.exit_of_script(),
+            Part::Step(step) => match step.ended.map(|end| end.exit) {
+                Some(Exit::Code(code)) => (code, 0),
+                Some(Exit::Signal(signal)) => (0, signal),
+                None => (0, 0),
+            },
+        }
+    }
+
+    /// Returns the processors of a part of the job.
+    pub(super) fn cpus_of(&self, part: Part) -> u64 {
+        if let Part::Step(step) = part { step.cpus } else { self.job.cpus }
+    }
+
+    /// Returns the tasks.
+    pub(super) fn tasks(&self) -> u64 {
+        self.job.tasks.unwrap_or(1).max(1)
+    }
+
+    /// Returns the processors for each task.
+    pub(super) fn cpus_per_task(&self) -> u64 {
+        (self.job.cpus / self.tasks()).max(1)
+    }
+
+    /// Returns the first group of the user, if it is known here.
+    pub(super) fn group(&self) -> Option<Group> {
+        let user = User::from_uid(Uid::from_raw(self.job.uid)).ok()??;
+        Group::from_gid(user.gid).ok()?
+    }
+
     pub(super) fn state(&self) -> State {
         state(&self.job)
     }
@@ -125,9 +216,7 @@ impl Facts<'_> {
 
     /// Returns the time since the start, up to the end.
     pub(super) fn elapsed(&self) -> SignedDuration {
-        let until = self.job.phase.ended().unwrap_or(self.now);
-        let elapsed = self.began().map(|began| until.duration_since(began));
-        elapsed.unwrap_or_default().max(SignedDuration::ZERO)
+        self.elapsed_of(Part::Job)
     }
 
     /// Returns why the job waits, or why it ended as it did.
@@ -163,7 +252,7 @@ impl Facts<'_> {
     }
 
     /// Returns the exit code and the signal of the script of the job.
-    pub(super) fn exit_of_script(&self) -> (i32, i32) {
+    fn exit_of_script(&self) -> (i32, i32) {
         match &self.job.phase {
             Phase::Killed { exit: Some(Exit::Signal(signal)), .. } => (0, *signal),
             Phase::Killed { exit: Some(Exit::Code(code)), .. } => (*code, 0),
@@ -183,9 +272,12 @@ impl Facts<'_> {
     }
 }
 
+fn named(name: &str) -> State {
+    STATES.into_iter().find(|state| state.name == name).unwrap_or(PENDING)
+}
+
 /// Returns the state of a job.
 pub(super) fn state(job: &JobView) -> State {
-    let named = |name: &str| STATES.into_iter().find(|state| state.name == name).unwrap_or(PENDING);
     match &job.phase {
         Phase::Held | Phase::Queued => PENDING,
         Phase::Suspended(_) | Phase::Opportunistic { parked: true, .. } => SUSPENDED,

@@ -198,7 +198,7 @@ fn refused(context: &str, error: ClientError) -> anyhow::Error {
 }
 
 /// Returns the short name of this machine.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     name.split('.').next().unwrap_or("localhost").to_owned()
 }

@@ -11,7 +11,7 @@ use miserly_api::model::{Filter, JobView};
 use serde_json::{Value, json};
 
 use super::columns::{ACCOUNTING, AccountingColumn, accounting_columns, cell, tres};
-use super::facts::{Facts, State, state};
+use super::facts::{Facts, Part, State, state};
 use super::jobs::{self, NamedJob, is_of_user, own_uid};
 use super::options::Given;
 use super::squeue::meta;
@@ -32,10 +32,10 @@ enum Separator {
     Text(String, bool),
 }
 
-/// A row: a job, and whether it is that of its script.
+/// A row: a job, and the part of it.
 struct Row<'a> {
     of: Facts<'a>,
-    script: bool,
+    part: Part<'a>,
 }
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
@@ -62,7 +62,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let host = host();
     let rows = rows(&found, &wanted, &given, now.timestamp(), &host);
     if given.has("json") {
-        print_json(&document(&rows))?;
+        print_json(&document(&found, now.timestamp(), &host))?;
         return Ok(ExitCode::SUCCESS);
     }
     print(&text(&rows, &columns, &given))?;
@@ -151,22 +151,19 @@ impl Wanted {
         jobs::all(client, &filter, |job| self.admits(job)).map_err(failed)
     }
 
-    /// Returns which rows of a job are wanted: its own, and that of its script.
-    fn steps(&self, job: &JobView) -> (bool, bool) {
+    /// Returns whether a part of a job is wanted.
+    fn admits_part(&self, job: &JobView, part: Part) -> bool {
         let mut named = self.jobs.iter().filter(|named| named.admits(job)).peekable();
-        if named.peek().is_none() {
-            return (true, true);
-        }
-        let (mut own, mut script) = (false, false);
-        for one in named {
-            match one.step.as_deref() {
-                None => (own, script) = (true, true),
-                Some("batch") => script = true,
-                Some(_) => {}
-            }
-        }
-        (own, script)
+        let is_wanted = |step: &str| part.suffix().strip_prefix('.') == Some(step);
+        named.peek().is_none() || named.any(|one| one.step.as_deref().is_none_or(is_wanted))
     }
+}
+
+/// Returns the parts of a job that its accounting has.
+pub(super) fn parts(job: &JobView) -> impl Iterator<Item = Part<'_>> {
+    let has_script = job.script && job.attempts > 0;
+    let steps = job.steps.iter().map(Part::Step);
+    [Part::Job].into_iter().chain(has_script.then_some(Part::Script)).chain(steps)
 }
 
 fn rows<'a>(
@@ -178,14 +175,11 @@ fn rows<'a>(
 ) -> Vec<Row<'a>> {
     let mut rows = vec![];
     for job in found {
-        let facts = || Facts { job: Cow::Borrowed(job), now, host, indexes: None };
-        let (own, script) = wanted.steps(job);
-        if own {
-            rows.push(Row { of: facts(), script: false });
-        }
-        if script && !given.has("allocations") && job.script && facts().began().is_some() {
-            rows.push(Row { of: facts(), script: true });
-        }
+        let parts = parts(job)
+            .filter(|part| !(part.is_step() && given.has("allocations")) && wanted.admits_part(job, *part));
+        rows.extend(
+            parts.map(|part| Row { of: Facts { job: Cow::Borrowed(job), now, host, indexes: None }, part }),
+        );
     }
     rows
 }
@@ -216,41 +210,59 @@ fn text(rows: &[Row], columns: &[(&AccountingColumn, isize)], given: &Given) -> 
         }
     }
     for row in rows {
-        text += &line(&|column| (column.value)(&row.of, row.script));
+        text += &line(&|column| (column.value)(&row.of, row.part));
     }
     text
 }
 
 /// Returns the jobs in the form of `sacct --json` of Slurm 22.05.
-fn document(rows: &[Row]) -> Value {
-    let jobs: Vec<Value> = rows.iter().filter(|row| !row.script).map(|row| job_document(&row.of)).collect();
+fn document(found: &[JobView], now: Timestamp, host: &str) -> Value {
+    let facts = |job| Facts { job: Cow::Borrowed(job), now, host, indexes: None };
+    let jobs: Vec<Value> = found.iter().map(|job| job_document(&facts(job), job)).collect();
     json!({"meta": meta(), "errors": [], "jobs": jobs})
 }
 
-fn job_document(of: &Facts) -> Value {
-    let job = &of.job;
-    let secs = |at: Option<Timestamp>| at.map_or(0, Timestamp::as_second);
-    let exit = |(code, signal): (i32, i32)| {
-        if signal > 0 {
-            json!({"status": "SIGNALED", "return_code": code, "signal": {"signal_id": signal}})
-        } else {
-            json!({"status": if code == 0 { "SUCCESS" } else { "ERROR" }, "return_code": code})
-        }
+/// Returns an exit code and a signal.
+fn exit_document((code, signal): (i32, i32)) -> Value {
+    if signal > 0 {
+        json!({"status": "SIGNALED", "return_code": code, "signal": {"signal_id": signal}})
+    } else {
+        json!({"status": if code == 0 { "SUCCESS" } else { "ERROR" }, "return_code": code})
+    }
+}
+
+fn seconds(at: Option<Timestamp>) -> i64 {
+    at.map_or(0, Timestamp::as_second)
+}
+
+fn step_document(of: &Facts, part: Part) -> Value {
+    let (id, name, tasks) = match part {
+        Part::Step(step) => (json!(step.step), &step.name[..], step.tasks),
+        Part::Job | Part::Script => (json!("batch"), "batch", 1),
     };
+    json!({
+        "step": {"id": {"job_id": of.job.number, "step_id": id}, "name": name},
+        "state": of.state_of(part).name,
+        "exit_code": exit_document(of.exit_of(part)),
+        "nodes": {"count": 1, "range": of.node()},
+        "tasks": {"count": tasks},
+        "time": {
+            "elapsed": of.elapsed_of(part).as_secs(),
+            "start": seconds(of.began_of(part)),
+            "end": seconds(of.ended_of(part)),
+        },
+    })
+}
+
+fn job_document(of: &Facts, job: &JobView) -> Value {
     let usage = job.usage.as_ref().map(|usage| usage.total);
     let cpu = |secs: f64| {
         let span = SignedDuration::try_from_secs_f64(secs).unwrap_or_default();
         json!({"seconds": span.as_secs(), "microseconds": span.subsec_micros()})
     };
     let (user, system) = usage.map_or((0.0, 0.0), |usage| (usage.user, usage.system));
-    let step = json!({
-        "step": {"id": {"job_id": job.number, "step_id": "batch"}, "name": "batch"},
-        "state": of.state().name,
-        "exit_code": exit(of.exit_of_script()),
-        "nodes": {"count": 1, "range": of.node()},
-        "tasks": {"count": 1},
-        "time": {"elapsed": of.elapsed().as_secs(), "start": secs(of.began()), "end": secs(job.phase.ended())},
-    });
+    let steps: Vec<Value> =
+        parts(job).filter(|part| part.is_step()).map(|part| step_document(of, part)).collect();
     json!({
         "account": "",
         "allocation_nodes": 1,
@@ -258,9 +270,9 @@ fn job_document(of: &Facts) -> Value {
         "association": {"account": "", "cluster": CLUSTER, "partition": null, "user": job.user},
         "cluster": CLUSTER,
         "comment": {"administrator": null, "job": job.comment, "system": of.promise()},
-        "derived_exit_code": exit((0, 0)),
-        "exit_code": exit(of.exit()),
-        "group": "",
+        "derived_exit_code": exit_document((0, 0)),
+        "exit_code": exit_document(of.exit()),
+        "group": of.group().map_or_else(String::new, |group| group.name),
         "job_id": job.number,
         "name": job.name,
         "nodes": if of.began().is_some() { of.host } else { "None assigned" },
@@ -269,14 +281,14 @@ fn job_document(of: &Facts) -> Value {
         "qos": "",
         "required": {"CPUs": job.cpus, "memory": job.memory >> 20},
         "state": {"current": of.state().name, "reason": of.reason()},
-        "steps": if job.script && of.began().is_some() { json!([step]) } else { json!([]) },
+        "steps": steps,
         "time": {
             "elapsed": of.elapsed().as_secs(),
-            "eligible": secs(Some(job.begin.unwrap_or(job.submitted))),
-            "end": secs(job.phase.ended()),
+            "eligible": seconds(Some(job.begin.unwrap_or(job.submitted))),
+            "end": seconds(job.phase.ended()),
             "limit": of.limit().as_secs() / 60,
-            "start": secs(of.began()),
-            "submission": secs(Some(job.submitted)),
+            "start": seconds(of.began()),
+            "submission": seconds(Some(job.submitted)),
             "suspended": 0,
             "user": cpu(user),
             "system": cpu(system),

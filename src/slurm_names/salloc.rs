@@ -10,7 +10,7 @@ use super::options;
 use super::submission::{Requested, check_immediate, set_variables};
 use super::{client, given};
 use crate::commands::live::{
-    begin_session, block_signals, check_terminal, submission_of_command, terminal, user_shell,
+    Messages, begin_session, block_signals, check_terminal, submission_of_command, terminal, user_shell,
 };
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
@@ -33,5 +33,6 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     set_variables(&mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     check_immediate(&given, &client, &submission)?;
-    begin_session(client, &submission, given.has("quiet"), &signals)
+    let messages = if given.has("quiet") { Messages::Quiet } else { Messages::Salloc };
+    begin_session(client, &submission, messages, &signals)
 }

@@ -15,8 +15,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::columns::{dependency, path, tres, without_breaks};
-use super::facts::{Facts, long_clock, memory, stamp};
+use super::facts::{Facts, Part, long_clock, memory, stamp};
 use super::jobs::{self, NamedJob};
+use super::sacct::parts;
 use super::sinfo::{Partition, clock, queues};
 use super::squeue::MIN_JOB_AGE;
 use super::times::{instant, limit};
@@ -61,15 +62,18 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
         words.split_first().context("show: write job, node, partition, config or hostnames")?;
     let text = match what.to_ascii_lowercase().as_str() {
         "job" | "jobs" => return show_jobs(rest, one_line),
-        "node" | "nodes" => show_node(&client()?)?,
+        "node" | "nodes" => match rest.first().map(String::as_str) {
+            Some(name) if ![&host(), "localhost", "ALL"].contains(&name) => bail!("Node {name} not found"),
+            _ => show_node(&client()?)?,
+        },
         "partition" | "partitions" => show_partitions(&client()?, rest.first().map(String::as_str))?,
         "config" => config(&client()?)?,
         "hostnames" | "hostname" => {
             let list = rest.first().cloned().or_else(|| std::env::var("SLURM_JOB_NODELIST").ok());
             list.map(|list| host_names(&list)).unwrap_or_default()
         }
-        "hostlist" | "hostlistsorted" => rest.join(",") + "\n",
-        "step" | "steps" => String::new(),
+        "hostlist" | "hostlistsorted" => host_list(&rest.join(",")) + "\n",
+        "step" | "steps" => steps(&client()?, rest.first().map(String::as_str))?,
         "licenses" => "No licenses configured in Slurm.\n".to_owned(),
         "reservation" | "reservations" => reservations(&client()?)?,
         other => bail!("invalid entity:{other} for keyword:show"),
@@ -126,6 +130,7 @@ fn job_lines(of: &Facts) -> Vec<String> {
         (Some(array), Some(index)) => format!(" ArrayJobId={array} ArrayTaskId={index}"),
         _ => String::new(),
     };
+    let group = of.group().map_or_else(|| "N/A".to_owned(), |group| format!("{}({})", group.name, group.gid));
     let (code, signal) = of.exit();
     let limit = long_clock(of.limit());
     let deadline = job.deadline.map_or_else(|| "N/A".to_owned(), |at| stamp(Some(at)));
@@ -135,7 +140,7 @@ fn job_lines(of: &Facts) -> Vec<String> {
     };
     let mut lines = vec![
         format!("JobId={}{array} JobName={}", job.number, job.name),
-        format!("UserId={}({}) GroupId=N/A MCS_label=N/A", job.user, job.uid),
+        format!("UserId={}({}) GroupId={group} MCS_label=N/A", job.user, job.uid),
         "Priority=1 Nice=0 Account=(null) QOS=normal".to_owned(),
         format!("JobState={} Reason={} Dependency={}", of.state().name, of.reason(), dependency(of)),
         format!(
@@ -150,17 +155,26 @@ fn job_lines(of: &Facts) -> Vec<String> {
             stamp(Some(job.submitted)),
             stamp(Some(job.begin.unwrap_or(job.submitted)))
         ),
+        format!("AccrueTime={}", stamp(Some(job.begin.unwrap_or(job.submitted)))),
         format!("StartTime={} EndTime={} Deadline={deadline}", stamp(of.start()), stamp(of.end())),
+        format!("SuspendTime=None SecsPreSuspend=0 LastSchedEval={} Scheduler=Main", stamp(Some(of.now))),
         format!("Partition={} AllocNode:Sid={}:0", job.queue, of.host),
+        "ReqNodeList=(null) ExcNodeList=(null)".to_owned(),
         format!("NodeList={}", if of.began().is_some() { of.host } else { "(null)" }),
     ];
     if of.began().is_some() {
         lines.push(format!("BatchHost={}", of.host));
     }
     lines.extend([
-        format!("NumNodes=1 NumCPUs={0} NumTasks=1 CPUs/Task={0} ReqB:S:C:T=0:0:*:*", job.cpus),
+        format!(
+            "NumNodes=1 NumCPUs={} NumTasks={} CPUs/Task={} ReqB:S:C:T=0:0:*:*",
+            job.cpus,
+            of.tasks(),
+            of.cpus_per_task()
+        ),
         format!("TRES={}", tres(of)),
-        format!("MinCPUsNode={} MinMemoryNode={} MinTmpDiskNode=0", job.cpus, memory(job.memory)),
+        "Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*".to_owned(),
+        format!("MinCPUsNode=1 MinMemoryNode={} MinTmpDiskNode=0", memory(job.memory)),
         "Features=(null) DelayBoot=00:00:00".to_owned(),
         "OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)".to_owned(),
         format!("Command={}", without_breaks(&command)),
@@ -199,14 +213,20 @@ fn show_node(client: &Client) -> anyhow::Result<String> {
     Ok(block(
         &[
             format!("NodeName={host} Arch={} CoresPerSocket={cpus}", std::env::consts::ARCH),
-            format!("CPUAlloc={held} CPUTot={cpus} CPULoad=N/A"),
+            format!("CPUAlloc={held} CPUEfctv={cpus} CPUTot={cpus} CPULoad={}", load()),
             "AvailableFeatures=(null)".to_owned(),
             "ActiveFeatures=(null)".to_owned(),
             format!("Gres={gres}"),
             format!("NodeAddr={host} NodeHostName={host} Version=22.05.8"),
-            format!("RealMemory={} AllocMem={} FreeMem=N/A Sockets=1 Boards=1", bytes >> 20, used >> 20),
+            format!(
+                "RealMemory={} AllocMem={} FreeMem={} Sockets=1 Boards=1",
+                bytes >> 20,
+                used >> 20,
+                free_memory()
+            ),
             format!("State={state} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A"),
             format!("Partitions={}", names.join(",")),
+            format!("BootTime={} SlurmdStartTime={}", stamp(booted()), stamp(Some(status.since))),
             format!("CfgTRES=cpu={cpus},mem={},billing={cpus}", memory(bytes)),
             format!("AllocTRES=cpu={held},mem={}", memory(used)),
         ],
@@ -297,6 +317,108 @@ fn ping() -> anyhow::Result<ExitCode> {
     let is_up = client()?.status().is_ok();
     print(&format!("Slurmctld(primary) at {host} is {}\n", if is_up { "UP" } else { "DOWN" }))?;
     Ok(if is_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the running steps of a job, or of all jobs.
+fn steps(client: &Client, step: Option<&str>) -> anyhow::Result<String> {
+    let failed = |error| refused("slurm_get_job_steps error", error);
+    let named = NamedJob::list(step.into_iter()).map_err(anyhow::Error::msg)?;
+    let found = if named.is_empty() {
+        jobs::all(client, &Filter { details: true, ..Filter::default() }, |_| true).map_err(failed)?
+    } else {
+        jobs::named(client, &named).map_err(failed)?
+    };
+    let is_named = |part: &Part| {
+        named.is_empty()
+            || named.iter().any(|one| one.step.as_ref().is_none_or(|step| part.suffix()[1..] == **step))
+    };
+    let (host, now) = (host(), Timestamp::now());
+    let mut text = String::new();
+    for job in &found {
+        let of = Facts { job: Cow::Borrowed(job), now, host: &host, indexes: None };
+        let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
+        for part in parts(job).filter(runs).filter(is_named) {
+            let (name, tasks) = match part {
+                Part::Step(step) => (&step.name[..], step.tasks),
+                Part::Job | Part::Script => ("batch", 1),
+            };
+            text += &block(
+                &[
+                    format!(
+                        "StepId={}{} UserId={} StartTime={} TimeLimit=UNLIMITED",
+                        of.id(),
+                        part.suffix(),
+                        job.uid,
+                        stamp(of.began_of(part))
+                    ),
+                    format!("State={} Partition={} NodeList={host}", of.state_of(part).name, job.queue),
+                    format!("Nodes=1 CPUs={} Tasks={tasks} Name={}", of.cpus_of(part), without_breaks(name)),
+                ],
+                false,
+            );
+        }
+    }
+    Ok(text)
+}
+
+/// Returns the load of the machine over a minute.
+pub(super) fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("N/A").to_owned()
+}
+
+/// Returns the memory of the machine that no program has, in MiB.
+pub(super) fn free_memory() -> String {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemFree:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or_else(|| "N/A".to_owned(), |kib| (kib >> 10).to_string())
+}
+
+/// Returns the start of the machine.
+fn booted() -> Option<Timestamp> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let secs = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    Timestamp::from_second(secs).ok()
+}
+
+/// Returns the shortest list of names that [`host_names`] makes: `a1,a2,b` is `a[1-2],b`.
+fn host_list(list: &str) -> String {
+    let mut groups: Vec<(String, Vec<(u64, usize)>)> = vec![];
+    for name in host_names(list).lines() {
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count().min(18);
+        let (prefix, number) = name.split_at(name.len() - digits);
+        let width = if number.starts_with('0') { digits } else { 0 };
+        let number = number.parse().ok().map(|number| (number, width));
+        match groups
+            .iter_mut()
+            .find(|(own, numbers)| own == prefix && !numbers.is_empty() && number.is_some())
+        {
+            Some((_, numbers)) => numbers.extend(number),
+            None => groups.push((prefix.to_owned(), number.into_iter().collect())),
+        }
+    }
+    let lists = groups.into_iter().map(|(prefix, numbers)| match &numbers[..] {
+        [] => prefix,
+        [(number, width)] => format!("{prefix}{number:0width$}"),
+        _ => format!("{prefix}[{}]", number_ranges(&numbers)),
+    });
+    lists.collect::<Vec<_>>().join(",")
+}
+
+/// Returns numbers as ranges, each with the width of its first number.
+fn number_ranges(numbers: &[(u64, usize)]) -> String {
+    let mut ranges: Vec<(u64, u64, usize)> = vec![];
+    for (number, width) in numbers {
+        match ranges.last_mut() {
+            Some((_, last, own)) if *last + 1 == *number && (own == width || *width == 0) => *last = *number,
+            _ => ranges.push((*number, *number, *width)),
+        }
+    }
+    let text = |(first, last, width): (u64, u64, usize)| {
+        if first == last { format!("{first:0width$}") } else { format!("{first:0width$}-{last:0width$}") }
+    };
+    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the names of a list such as `a,b[1-3]`, one in a line.
@@ -471,6 +593,14 @@ fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_machines_are_joined() {
+        assert_eq!(host_list("a1,a2,a3,b,c07,c08,c10,a9,a9x"), "a[1-3,9],b,c[07-08,10],a9x");
+        assert_eq!(host_list("n[1-3]"), "n[1-3]");
+        assert_eq!(host_list("n09,n10"), "n[09-10]");
+        assert_eq!(host_list(""), "");
+    }
 
     #[test]
     fn lists_of_machines() {

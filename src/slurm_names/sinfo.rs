@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Zoned};
 use miserly_api::client::Client;
 use miserly_api::model::QueueStatus;
 use serde_json::json;
@@ -12,6 +12,7 @@ use serde_json::json;
 use super::columns::cell_width;
 use super::facts::short_clock;
 use super::options::Given;
+use super::scontrol::{free_memory, load};
 use super::squeue::{fitted, meta};
 use super::{client, given, host, refused, repeat};
 use crate::output::{print, print_json};
@@ -19,6 +20,7 @@ use crate::output::{print, print_json};
 const USUAL: &str = "%9P %.5a %.10l %.6D %.6t %N";
 const LONG: &str = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N";
 const NODES: &str = "%N %.6D %.9P %6t";
+const LONG_NODES: &str = "%N %.6D %.9P %.11T %.4c %.8z %.6m %.8d %.6w %.8f %20E";
 const SUMMARY: &str = "%9P %.5a %.10l %.16F %N";
 const REASONS: &str = "%20E %9u %19H %N";
 
@@ -74,7 +76,7 @@ impl Partition<'_> {
             'c' => ("CPUS", queue.cpus.to_string()),
             'C' => ("CPUS(A/I/O/T)", format!("{held}/{idle}/0/{}", queue.cpus)),
             'm' => ("MEMORY", self.memory().to_string()),
-            'e' => ("FREE_MEM", self.memory().saturating_sub(queue.memory_held >> 20).to_string()),
+            'e' => ("FREE_MEM", free_memory()),
             'G' => ("GRES", gpus()),
             'A' => ("NODES(A/I)", if held > 0 { "1/0" } else { "0/1" }.to_owned()),
             'F' => ("NODES(A/I/O/T)", if held > 0 { "1/0/0/1" } else { "0/1/0/1" }.to_owned()),
@@ -96,7 +98,7 @@ impl Partition<'_> {
             'r' => ("ROOT", "no".to_owned()),
             's' => ("JOB_SIZE", "1".to_owned()),
             'B' => ("MAX_CPUS_PER_NODE", "UNLIMITED".to_owned()),
-            'O' => ("CPU_LOAD", "N/A".to_owned()),
+            'O' => ("CPU_LOAD", load()),
             'w' => ("WEIGHT", "1".to_owned()),
             'v' => ("VERSION", "22.05.8".to_owned()),
             'M' => ("PREEMPT_MODE", "OFF".to_owned()),
@@ -190,6 +192,9 @@ fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {
     if !given.has("noheader")
         && let Some(any) = all.first()
     {
+        if given.has("long") {
+            text += &Zoned::now().strftime("%a %b %d %H:%M:%S %Y\n").to_string();
+        }
         text += &line(&|letter| any.value(letter).map_or_else(String::new, |(header, _)| header.to_owned()));
     }
     for partition in partitions {
@@ -219,7 +224,7 @@ fn format(given: &Given) -> Result<Vec<Part>, String> {
     } else if given.has("list-reasons") {
         REASONS
     } else if given.has("Node") {
-        NODES
+        if given.has("long") { LONG_NODES } else { NODES }
     } else if given.has("long") {
         LONG
     } else {

@@ -129,7 +129,7 @@ impl Wanted {
     }
 }
 
-/// Returns the jobs with one line each; waiting jobs of an array that wait for the same reason have one together.
+/// Returns the jobs with one line each; jobs of an array that wait for the same reason have one together.
 fn facts<'a>(found: &'a [JobView], given: &Given, now: Timestamp, host: &'a str) -> Vec<Facts<'a>> {
     let each = given.has("array") || given.has("array-unique") || given.has("json");
     let single = |job: &'a JobView| Facts { job: Cow::Borrowed(job), now, host, indexes: None };
@@ -150,10 +150,11 @@ fn facts<'a>(found: &'a [JobView], given: &Given, now: Timestamp, host: &'a str)
         };
         let (group, others) = rest.split_at(alike);
         let mut one = single(first);
-        if alike > 1 {
+        if !each && first.array.is_some() && waits(first) {
             let indexes: Vec<i64> = group.iter().filter_map(|job| job.index).map(i64::from).collect();
             let ranges: Vec<String> = job_ranges(&indexes).iter().map(ToString::to_string).collect();
-            one.indexes = Some(ranges.join(","));
+            let limit = first.array_limit.map(|limit| format!("%{limit}")).unwrap_or_default();
+            one.indexes = Some(ranges.join(",") + &limit);
         }
         facts.push(one);
         rest = others;
@@ -348,46 +349,148 @@ pub(super) fn meta() -> Value {
     })
 }
 
+/// A value that all jobs have.
+#[derive(Clone, Copy)]
+enum Same {
+    Text,
+    Zero,
+    Null,
+    No,
+    List,
+}
+
+impl Same {
+    fn document(self) -> Value {
+        match self {
+            Same::Text => json!(""),
+            Same::Zero => json!(0),
+            Same::Null => Value::Null,
+            Same::No => json!(false),
+            Same::List => json!([]),
+        }
+    }
+}
+
+/// The fields that have the same value in all jobs.
+const SAME: [(&[&str], Same); 5] = [
+    (
+        &[
+            "account",
+            "admin_comment",
+            "batch_features",
+            "burst_buffer",
+            "burst_buffer_state",
+            "cluster_features",
+            "container",
+            "excluded_nodes",
+            "features",
+            "federation_origin",
+            "licenses",
+            "mcs_label",
+            "required_nodes",
+            "resv_name",
+            "wckey",
+        ],
+        Same::Text,
+    ),
+    (
+        &[
+            "association_id",
+            "delay_boot",
+            "derived_exit_code",
+            "het_job_id",
+            "het_job_offset",
+            "max_cpus",
+            "max_nodes",
+            "minimum_tmp_disk_per_node",
+            "pre_sus_time",
+            "preempt_time",
+            "resize_time",
+            "suspend_time",
+            "tasks_per_node",
+            "time_minimum",
+        ],
+        Same::Zero,
+    ),
+    (
+        &[
+            "core_spec",
+            "cores_per_socket",
+            "memory_per_cpu",
+            "nice",
+            "profile",
+            "shared",
+            "sockets_per_node",
+            "threads_per_core",
+        ],
+        Same::Null,
+    ),
+    (&["contiguous", "reboot"], Same::No),
+    (&["flags", "gres_detail"], Same::List),
+];
+
 fn job_document(of: &Facts) -> Value {
     let job = &of.job;
     let secs = |at: Option<Timestamp>| at.map_or(0, Timestamp::as_second);
-    json!({
-        "account": "",
+    let group = of.group();
+    let mut document = json!({
         "array_job_id": job.array.unwrap_or(0),
+        "array_max_tasks": job.array_limit.unwrap_or(0),
         "array_task_id": job.index,
+        "array_task_string": of.indexes.clone().unwrap_or_default(),
         "batch_flag": job.script,
-        "batch_host": of.node(),
+        "billable_tres": job.cpus as f64,
         "cluster": CLUSTER,
         "command": job.command.as_ref().map(|words| words.join(" ")).unwrap_or_default(),
         "comment": job.comment.clone().unwrap_or_default(),
         "cpus": job.cpus,
+        "cpus_per_task": if job.tasks.is_some() { json!(of.cpus_per_task()) } else { Value::Null },
         "current_working_directory": job.directory.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
-        "deadline": secs(job.deadline),
         "dependency": if job.after.is_empty() { String::new() } else { dependency(of) },
+        "group_id": group.as_ref().map(|group| group.gid.as_raw()),
+        "group_name": group.as_ref().map(|group| group.name.clone()).unwrap_or_default(),
+        "job_id": job.number,
+        "memory_per_node": job.memory >> 20,
+        "minimum_cpus_per_node": 1,
+        "name": job.name,
+        "node_count": 1,
+        "partition": job.queue,
+        "qos": "normal",
+        "standard_error": job.error.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+        "standard_input": "/dev/null",
+        "standard_output": job.output.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+        "system_comment": of.promise().unwrap_or_default(),
+        "tasks": of.tasks(),
+        "tres_alloc_str": if of.began().is_some() { tres(of) } else { String::new() },
+        "tres_per_node": if job.gpus > 0 { format!("gres:gpu:{}", job.gpus) } else { String::new() },
+        "tres_req_str": tres(of),
+        "user_id": job.uid,
+        "user_name": job.user,
+    });
+    let state = json!({
+        "accrue_time": secs(Some(job.begin.unwrap_or(job.submitted))),
+        "batch_host": of.node(),
+        "deadline": secs(job.deadline),
         "eligible_time": secs(Some(job.begin.unwrap_or(job.submitted))),
         "end_time": secs(of.end()),
         "exit_code": of.exit().0 << 8 | of.exit().1,
-        "job_id": job.number,
         "job_state": of.state().name,
-        "memory_per_node": job.memory >> 20,
-        "name": job.name,
-        "node_count": 1,
+        "last_sched_evaluation": secs(Some(of.now)),
         "nodes": of.node(),
-        "partition": job.queue,
         "priority": 1,
         "requeue": job.restartable,
         "restart_cnt": job.runs.saturating_sub(1),
-        "standard_error": job.error.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
-        "standard_output": job.output.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
         "start_time": secs(of.start()),
         "state_description": of.promise().unwrap_or_default(),
         "state_reason": of.reason(),
         "submit_time": secs(Some(job.submitted)),
-        "tasks": 1,
         "time_limit": of.limit().as_secs() / 60,
-        "tres_alloc_str": if of.began().is_some() { tres(of) } else { String::new() },
-        "tres_req_str": tres(of),
-        "user_id": job.uid,
-        "user_name": job.user,
-    })
+    });
+    if let (Some(fields), Value::Object(state)) = (document.as_object_mut(), state) {
+        fields.extend(state);
+        for (names, value) in SAME {
+            fields.extend(names.iter().map(|name| ((*name).to_owned(), value.document())));
+        }
+    }
+    document
 }

@@ -8,8 +8,10 @@ use miserly_api::model::{Interaction, program_name};
 
 use super::options::{self, Given};
 use super::submission::{Requested, check_immediate, set_variables};
-use super::{client, given, step};
-use crate::commands::live::{begin_session, block_signals, check_terminal, submission_of_command, terminal};
+use super::{client, given, print_error, step};
+use crate::commands::live::{
+    Messages, begin_session, block_signals, check_terminal, submission_of_command, terminal,
+};
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let Some(given) = given("srun", words, true)? else { return Ok(ExitCode::SUCCESS) };
@@ -47,12 +49,20 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     if has_step {
         (job.input, job.output, job.error) = (None, None, None);
     }
-    let mut submission = submission_of_command(&command, requested.finish(&client)?)?;
+    let mut submission = match submission_of_command(&command, requested.finish(&client)?) {
+        Ok(submission) => submission,
+        Err(error) => {
+            // The code of Slurm for a command that cannot be run.
+            print_error("srun", &error);
+            return Ok(ExitCode::from(2));
+        }
+    };
     set_variables(&mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     submission.no_opportunistic = true;
     check_immediate(&given, &client, &submission)?;
-    begin_session(client, &submission, !given.has("verbose"), &signals)
+    let messages = if given.has("quiet") { Messages::Quiet } else { Messages::Srun { ends: !has_step } };
+    begin_session(client, &submission, messages, &signals)
 }
 
 /// The options of a step that are of its tasks.

@@ -8,9 +8,9 @@ use anyhow::bail;
 use jiff::Timestamp;
 
 use super::columns::{accounting_columns, cell};
-use super::facts::Facts;
+use super::facts::{Facts, Part};
 use super::jobs::{self, NamedJob};
-use super::sacct::names;
+use super::sacct::{names, parts};
 use super::{client, given, host, refused};
 use crate::output::print;
 
@@ -59,7 +59,11 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     }
     for job in running {
         let of = Facts { job: Cow::Borrowed(job), now: Timestamp::now(), host: &host, indexes: None };
-        text += &line(columns.iter().map(|(column, width)| ((column.value)(&of, true), *width)).collect());
+        let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
+        for part in parts(job).filter(runs) {
+            text +=
+                &line(columns.iter().map(|(column, width)| ((column.value)(&of, part), *width)).collect());
+        }
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)

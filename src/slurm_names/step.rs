@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufRead, BufReader, IsTerminal, Read, Seek, Write, stdin};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write, stdin};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
+use miserly_api::client::Client;
+use miserly_api::model::{BeginStepRequest, EndStepRequest, Exit, program_name};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, killpg, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getsid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
 
 use super::columns::cell_width;
+use super::host;
 use super::options::Given;
 use super::submission::{export, user};
-use super::{host, jobs};
+use crate::commands::live::{AWAY, is_away};
 
 /// The signals that are passed on to the tasks.
 const PASSED: [Signal; 8] = [
@@ -36,6 +36,9 @@ const PASSED: [Signal; 8] = [
     Signal::SIGALRM,
     Signal::SIGWINCH,
 ];
+
+/// The time in which a daemon that is away may come back before a step begins without it.
+const AWAY_MOST: Duration = Duration::from_secs(5);
 
 /// The step: its job, its number, and the number of its tasks.
 struct Step<'a> {
@@ -82,8 +85,70 @@ pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
         .transpose()
         .map_err(|message| anyhow::anyhow!("--export: {message}"))?;
     let signals = block_signals().context("cannot read signals")?;
-    let step = Step { given, job, number: step_number(job), tasks, host: host() };
-    step.run(&signals)
+    let record = Recorded::begin(given, job, tasks, cpus);
+    let number = record.as_ref().map_or_else(|| std::process::id().into(), |record| record.step.into());
+    let step = Step { given, job, number, tasks, host: host() };
+    let ended = step.run(&signals)?;
+    if let Some(record) = record {
+        record.end(ended);
+    }
+    Ok(ended.code())
+}
+
+/// The worst end of the tasks of a step.
+#[derive(Clone, Copy, Default)]
+struct StepEnd {
+    code: u8,
+    signal: Option<i32>,
+}
+
+impl StepEnd {
+    fn code(self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+
+    fn exit(self) -> Exit {
+        self.signal.map_or(Exit::Code(self.code.into()), Exit::Signal)
+    }
+}
+
+/// A step that the daemon has recorded.
+struct Recorded {
+    client: Client,
+    job: i64,
+    step: u32,
+}
+
+impl Recorded {
+    /// Records the start of a step. Without a daemon, the step is not in the accounting.
+    fn begin(given: &Given, job: &str, tasks: u64, cpus: u64) -> Option<Recorded> {
+        let recorded = || -> anyhow::Result<Recorded> {
+            let job = job.parse()?;
+            let name = given.value("job-name").map(str::to_owned);
+            let name = name.unwrap_or_else(|| program_name(&given.words[0].to_string_lossy()));
+            let client = super::client()?;
+            let request = BeginStepRequest { name, tasks, cpus };
+            let begin = Instant::now();
+            loop {
+                match client.begin_step(job, &request) {
+                    Ok(number) => return Ok(Recorded { client, job, step: number.step }),
+                    Err(error) if is_away(&error) && begin.elapsed() < AWAY_MOST => std::thread::sleep(AWAY),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        recorded()
+            .inspect_err(|error| note!("srun: warning: the accounting will not have this step: {error}"))
+            .ok()
+    }
+
+    /// Records the end. A step without one ends with its job.
+    fn end(&self, ended: StepEnd) {
+        let request = EndStepRequest { step: self.step, exit: ended.exit() };
+        if let Err(error) = self.client.end_step(self.job, &request) {
+            note!("srun: warning: the accounting has no end of this step: {error}");
+        }
+    }
 }
 
 /// Lets signals be read in place of being delivered. Tasks get the default actions, also where the script ignores a signal.
@@ -99,27 +164,8 @@ fn block_signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&read, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
 }
 
-/// Returns the number of the next step of the job. Each one appends a byte to a file.
-fn step_number(job: &str) -> u64 {
-    // The folder of an attempt is one of a kind on the machine.
-    let mut hasher = DefaultHasher::new();
-    std::env::var_os("MISERLY_ATTEMPT_FOLDER").hash(&mut hasher);
-    let name = format!("miserly-steps-{}-{job}-{:016x}", jobs::own_uid(), hasher.finish());
-    let path = std::env::temp_dir().join(name);
-    let count = || {
-        // Others may have made a link of this name.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let mut file =
-            OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
-        file.write_all(b".")?;
-        file.stream_position()
-    };
-    // Without a file the number is not unique in the job; only names of files depend on it.
-    count().map_or(0, |count: u64| count.saturating_sub(1))
-}
-
 impl Step<'_> {
-    fn run(&self, signals: &SignalFd) -> anyhow::Result<ExitCode> {
+    fn run(&self, signals: &SignalFd) -> anyhow::Result<StepEnd> {
         let shared = self.shared_files()?;
         let mut tasks = vec![];
         let mut printers = vec![];
@@ -137,39 +183,44 @@ impl Step<'_> {
                     end(&mut tasks, Signal::SIGKILL);
                     let word = self.given.words[0].display();
                     note!("slurmstepd: error: execve(): {word}: {error}");
-                    return Ok(ExitCode::from(u8::try_from(error.raw_os_error().unwrap_or(1)).unwrap_or(1)));
+                    let code = u8::try_from(error.raw_os_error().unwrap_or(1)).unwrap_or(1);
+                    note!("srun: error: {}: task {nth}: Exited with exit code {code}", self.host);
+                    return Ok(StepEnd { code, signal: None });
                 }
             }
         }
         if !inputs.is_empty() {
             std::thread::spawn(move || broadcast(inputs));
         }
-        let code = self.wait(&mut tasks, signals)?;
+        let ended = self.wait(&mut tasks, signals)?;
         for printer in printers {
             // A task that has ended may have left a process that holds its output.
             let _ = printer.join();
         }
-        Ok(ExitCode::from(code))
+        Ok(ended)
     }
 
     /// Waits for all tasks, and passes on the signals from processes of the job.
-    fn wait(&self, tasks: &mut [Task], signals: &SignalFd) -> anyhow::Result<u8> {
+    fn wait(&self, tasks: &mut [Task], signals: &SignalFd) -> anyhow::Result<StepEnd> {
         let kills = self.given.value("kill-on-bad-exit").is_some_and(|value| value != "0");
         let limit =
             self.given.value("wait").and_then(|secs| secs.parse::<u64>().ok()).filter(|secs| *secs > 0);
-        let mut worst = 0;
+        let mut worst = StepEnd::default();
         let mut left = None;
         loop {
             for task in tasks.iter_mut().filter(|task| task.status.is_none()) {
                 let Some(status) = task.child.try_wait()? else { continue };
                 task.status = Some(status);
-                worst = worst.max(self.code(task.nth, status));
+                let code = self.code(task.nth, status);
+                if code > worst.code {
+                    worst = StepEnd { code, signal: status.signal() };
+                }
                 left = left.or(limit.map(Duration::from_secs));
             }
             if tasks.iter().all(|task| task.status.is_some()) {
                 return Ok(worst);
             }
-            if worst > 0 && kills {
+            if worst.code > 0 && kills {
                 end(tasks, Signal::SIGTERM);
             }
             let timeout = left.map(|left| Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: 0 });
@@ -184,7 +235,7 @@ impl Step<'_> {
                 let (number, sender) = (info.ssi_signo.cast_signed(), info.ssi_pid.cast_signed());
                 if let Ok(passed) = Signal::try_from(number)
                     && passed != Signal::SIGCHLD
-                    && is_of_job(sender)
+                    && !is_outer_ancestor(sender)
                 {
                     end(tasks, passed);
                 }
@@ -238,6 +289,9 @@ impl Step<'_> {
         command.stdout(output.map_or_else(labelled, Stdio::from));
         command.stderr(error.map_or_else(labelled, Stdio::from));
         command.stdin(self.input(nth)?);
+        if has_groups() {
+            command.process_group(0);
+        }
         // SAFETY: the closure only makes a system call.
         #[allow(unsafe_code)]
         unsafe {
@@ -402,16 +456,28 @@ impl Output {
     }
 }
 
-/// Returns whether a process is one of the job: it is in the session of the job. All processes get a signal from outside.
-fn is_of_job(sender: i32) -> bool {
-    sender > 0 && getsid(Some(Pid::from_raw(sender))).is_ok_and(|session| getsid(None) == Ok(session))
+/// Returns whether a process is an ancestor of this one outside the session of the job: the shim, whose signals all processes get.
+fn is_outer_ancestor(sender: i32) -> bool {
+    let in_job = getsid(Some(Pid::from_raw(sender))).is_ok_and(|session| getsid(None) == Ok(session));
+    let parent = |pid: &i32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before it may have any character.
+        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok().filter(|pid| *pid > 1)
+    };
+    !in_job && std::iter::successors(Some(std::process::id().cast_signed()), parent).any(|pid| pid == sender)
 }
 
-/// Sends a signal to the running tasks.
+/// Returns whether each task has a process group of its own. At a terminal, only the group of this process may read from it.
+fn has_groups() -> bool {
+    !stdin().is_terminal()
+}
+
+/// Sends a signal to the processes of the running tasks.
 fn end(tasks: &mut [Task], signal: Signal) {
     for task in tasks.iter().filter(|task| task.status.is_none()) {
+        let leader = Pid::from_raw(task.child.id().cast_signed());
         // It may have ended.
-        let _ = kill(Pid::from_raw(task.child.id().cast_signed()), signal);
+        let _ = if has_groups() { killpg(leader, signal) } else { kill(leader, signal) };
     }
 }
 

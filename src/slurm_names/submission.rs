@@ -37,6 +37,7 @@ impl Requested {
         let mut options = SubmitOptions::default();
         let mut requested_after = None;
         let mut singleton = false;
+        let is_array = given.has("array");
         let now = Zoned::now();
         for (row, value) in given.options() {
             let value = value.unwrap_or_default();
@@ -74,9 +75,9 @@ impl Requested {
                 "mail-user" => options.mail_to = Some(mail_address(value).map_err(of)?),
                 "chdir" => options.directory = Some(PathBuf::from(value)),
                 "export" => options.export = Some(export(value).map_err(of)?),
-                "input" => submission.input = Some(pattern(value)?),
-                "output" => submission.output = Some(pattern(value)?),
-                "error" => submission.error = Some(pattern(value)?),
+                "input" => submission.input = Some(pattern(value, is_array)?),
+                "output" => submission.output = Some(pattern(value, is_array)?),
+                "error" => submission.error = Some(pattern(value, is_array)?),
                 "nodes" => check_nodes(value)?,
                 "nodelist" => check_host(value, true)?,
                 "exclude" => check_host(value, false)?,
@@ -197,8 +198,13 @@ fn gres(text: &str) -> Result<u64, String> {
             Some("") => 1,
             Some(rest) if rest.starts_with(':') => {
                 let last = rest.rsplit(':').next().unwrap_or_default();
-                // A type without a number is one of it.
-                last.parse().unwrap_or(1)
+                if last.bytes().all(|byte| byte.is_ascii_digit()) {
+                    last.parse()
+                        .map_err(|_| format!("Invalid generic resource (gres) specification: {text}"))?
+                } else {
+                    // A type without a number is one of it.
+                    1
+                }
             }
             _ => {
                 return Err(format!(
@@ -261,7 +267,7 @@ fn mail(text: &str) -> Result<Vec<miserly_api::model::MailEvent>, String> {
 ///
 /// # Errors
 /// A code with a width.
-fn pattern(text: &str) -> Result<PathBuf, String> {
+fn pattern(text: &str, is_array: bool) -> Result<PathBuf, String> {
     let mut filled = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -273,6 +279,8 @@ fn pattern(text: &str) -> Result<PathBuf, String> {
             Some('u') => filled += &user(),
             Some('N') => filled += &host(),
             Some('n' | 't') => filled.push('0'),
+            // As Slurm's NO_VAL.
+            Some('a') if !is_array => filled += "4294967294",
             Some('s') => filled += "batch",
             Some('J') => filled += "%j",
             Some(digit) if digit.is_ascii_digit() => {
@@ -313,6 +321,8 @@ pub(super) fn set_variables(submission: &mut Submission) {
         ("SLURM_TASKS_PER_NODE", tasks.to_string()),
         ("SLURM_JOB_USER", user()),
         ("SLURM_JOB_UID", jobs::own_uid().to_string()),
+        ("SLURM_JOB_GID", nix::unistd::getegid().to_string()),
+        ("SLURM_PRIO_PROCESS", "0".to_owned()),
         ("SLURM_JOB_QOS", "normal".to_owned()),
     ];
     environment.extend(same.map(|(name, value)| (name.to_owned(), value)));
@@ -399,19 +409,20 @@ mod tests {
         {
             assert_eq!(gres(text), Ok(number), "{text}");
         }
-        for text in ["mps:2", "gpu:1,mps:2", "gpus"] {
+        for text in ["mps:2", "gpu:1,mps:2", "gpus", "gpu:99999999999999999999", "gpu:"] {
             assert!(gres(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn codes_in_file_names() {
-        let shown = |text: &str| pattern(text).map(|path| path.display().to_string());
+        let shown = |text: &str| pattern(text, true).map(|path| path.display().to_string());
         assert_eq!(shown("a-%j-%x-%A_%a-%%"), Ok("a-%j-%x-%A_%a-%%".to_owned()));
         assert_eq!(shown("%J.%t.%n.%s"), Ok("%j.0.0.batch".to_owned()));
         assert_eq!(shown("%N"), Ok(host()));
         assert_eq!(shown("%u"), Ok(user()));
         assert!(shown("%4j").is_err());
+        assert_eq!(pattern("%a", false), Ok("4294967294".into()));
     }
 
     #[test]

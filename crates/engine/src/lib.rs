@@ -60,6 +60,7 @@ pub use daemon_info::{AccountNames, DaemonInfo};
 pub use engine::{Engine, EngineError, Input};
 pub use job::memory::{JobMemory, MemoryAmount};
 pub use job::record::{ArrayMember, Ending, JobState, Record, Run, SentSignal, WaitingShim};
+pub use job::steps::StepLog;
 pub use job::unrecorded::Adoption;
 pub use job::usage::{Usage, UsageLog};
 pub use journal::{

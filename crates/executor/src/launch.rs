@@ -205,7 +205,11 @@ impl LaunchRequest {
         set(&["MISERLY_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"], self.attempt.job.to_string());
         set(&["MISERLY_JOB_NAME", "SLURM_JOB_NAME"], job_name.to_owned());
         set(&["MISERLY_CPUS", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE"], cpus.to_string());
-        set(&["MISERLY_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"], tasks.to_string());
+        set(&["MISERLY_TASKS"], tasks.to_string());
+        // As in Slurm: programs take its presence for a start by srun.
+        if self.submission.tasks.is_some() {
+            set(&["SLURM_NTASKS", "SLURM_NPROCS"], tasks.to_string());
+        }
         set(&["SLURM_CPUS_PER_TASK"], (cpus / tasks).max(1).to_string());
         set(&["MISERLY_QUEUE", "SLURM_JOB_PARTITION"], self.queue.clone());
         set(&["MISERLY_ATTEMPT"], self.ordinal.to_string());

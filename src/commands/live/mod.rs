@@ -92,13 +92,14 @@ pub(crate) use self::limits::run as limits;
 pub(crate) use self::logs::run as logs;
 pub(crate) use self::metrics::run as metrics;
 pub(crate) use self::modify::run as modify;
+pub(crate) use self::output_file::{AWAY, is_away};
 pub(crate) use self::places::check as check_places;
 pub(crate) use self::pools::run as pools;
 pub(crate) use self::queue::run as queue;
 pub(crate) use self::quote::run as wait_of;
 pub(crate) use self::reservation::run as reservation;
 pub(crate) use self::session::{
-    alloc, attach, begin_session, block_signals, check_terminal, run, terminal, user_shell,
+    Messages, alloc, attach, begin_session, block_signals, check_terminal, run, terminal, user_shell,
 };
 pub(crate) use self::shadow::run as shadow;
 #[cfg(feature = "slurm")]

@@ -23,7 +23,7 @@ use crate::args::DaemonArgs;
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// The pause before another request to a daemon that is away.
-pub(super) const AWAY: Duration = Duration::from_secs(1);
+pub(crate) const AWAY: Duration = Duration::from_secs(1);
 
 /// A growing file, and the length that was copied.
 pub(super) struct OutputFile {
@@ -179,7 +179,7 @@ fn is_refused(error: &anyhow::Error) -> bool {
 }
 
 /// Returns whether another daemon may answer soon.
-pub(super) fn is_away(error: &ClientError) -> bool {
+pub(crate) fn is_away(error: &ClientError) -> bool {
     match error {
         ClientError::NoDaemon { .. } | ClientError::Gone { .. } | ClientError::Silent { .. } => true,
         ClientError::Refused(problem) => problem.code == ProblemCode::Unavailable,

@@ -17,10 +17,10 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::model::{
-    CancelRequest, ChangeRequest, ChangedJobs, DrainRequest, ExtendRequest, Filter, HoldStartsRequest,
-    JobChange, JobIds, JobView, LimitsReport, Modification, ModifyRequest, Moves, Pools, Problem, Quote,
-    RemoveReservation, Reservation, ResizeRequest, ShadowFilter, ShadowReport, SignalRequest, Status,
-    Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
+    BeginStepRequest, CancelRequest, ChangeRequest, ChangedJobs, DrainRequest, EndStepRequest, ExtendRequest,
+    Filter, HoldStartsRequest, JobChange, JobIds, JobView, LimitsReport, Modification, ModifyRequest, Moves,
+    Pools, Problem, Quote, RemoveReservation, Reservation, ResizeRequest, ShadowFilter, ShadowReport,
+    SignalRequest, Status, StepNumber, Submission, Submitted, TakeBackRequest, WhatIf, WhatIfAnswer, listing,
 };
 
 mod find;
@@ -315,6 +315,22 @@ impl Client {
     /// As [`Client::submit`].
     pub fn resize(&self, job: i64, cpus: u64) -> Reply<JobIds> {
         self.post(&format!("/v1/jobs/{job}/resize"), &ResizeRequest { cpus })
+    }
+
+    /// Records the start of a step of a running job. Returns its number.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn begin_step(&self, job: i64, step: &BeginStepRequest) -> Reply<StepNumber> {
+        self.post(&format!("/v1/jobs/{job}/steps"), step)
+    }
+
+    /// Records the end of a step of a running job.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub fn end_step(&self, job: i64, step: &EndStepRequest) -> Reply<StepNumber> {
+        self.post(&format!("/v1/jobs/{job}/steps/end"), step)
     }
 
     /// Sends a signal to the processes of a running job.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PathText;
 
-use super::{JobUsage, Mail};
+use super::{JobUsage, Mail, StepView};
 
 /// A job: its request, its state and its promise.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
@@ -34,6 +34,12 @@ pub struct JobView {
     pub queue: String,
     /// The requested processors; of a resizable job the most.
     pub cpus: u64,
+    /// The requested tasks; absent if none were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u64>,
+    /// The most jobs of its array that may run at the same time; absent without such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_limit: Option<u32>,
     /// The least processors of a resizable job; absent for other jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resizable: Option<u64>,
@@ -150,6 +156,9 @@ pub struct JobView {
     /// and for users other than the job's, root and the daemon's user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<JobUsage>,
+    /// The last 500 steps of its last run that had some; absent as `usage` is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepView>,
     /// The guarantees that cannot be enforced on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
@@ -170,7 +179,7 @@ impl JobView {
         self.judged.last().is_some_and(|last| matches!(last.judgement, Judgement::Late | Judgement::Lost))
     }
 
-    /// Removes the parts that other users may not read: the command, the paths and the usage.
+    /// Removes the parts that other users may not read: the command, the paths, the usage and the steps.
     pub fn remove_details(&mut self) {
         self.command = None;
         self.mail = None;
@@ -178,6 +187,7 @@ impl JobView {
         self.output = None;
         self.error = None;
         self.usage = None;
+        self.steps = vec![];
         if let Phase::Failed { message, .. } = &mut self.phase {
             // It names the program, the folder or the output.
             message.clear();

@@ -27,6 +27,8 @@ mod mail;
 
 mod shown;
 
+mod step;
+
 mod usage;
 
 mod reservation;
@@ -68,6 +70,7 @@ pub use selection::{
 pub use shadow::{ShadowFilter, ShadowGroup, ShadowReport, ShadowView};
 pub use shown::{is_blank, is_invisible};
 pub use signal::{EarlySignal, JobSignal, SignalRequest};
+pub use step::{BeginStepRequest, EndStepRequest, StepEnd, StepNumber, StepView};
 pub use submission::{
     Array, Condition, IndexRange, Interaction, RawVariable, Retry, Submission, When, program_name,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
-use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, Submission};
+use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, StepView, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Sizes, Span, State, Time};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::to_json;
 use crate::{
     Attempt, AttemptOutcome, Credential, JobMemory, JobRow, JournalError, PromiseLog, SavedEntry, Setup,
-    UsageLog,
+    StepLog, UsageLog,
 };
 
 /// All that is stored of a job.
@@ -115,6 +115,9 @@ pub struct Record {
     /// The resources that its ended attempts used; empty in the state of earlier versions.
     #[serde(default, skip_serializing_if = "UsageLog::is_empty")]
     pub usage: UsageLog,
+    /// The steps of its last run that had some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Box<StepLog>>,
     /// Whether its request was changed after its submission.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
@@ -387,6 +390,12 @@ impl Record {
     /// Returns how often the command was begun, as far as that is known.
     pub fn runs(&self) -> u32 {
         self.attempts - u32::from(self.waits.is_some()) - self.never_ran
+    }
+
+    /// Returns the steps of the present or last attempt.
+    pub(crate) fn steps_of_last_run(&self) -> &[StepView] {
+        let attempt = self.attempts - u32::from(self.waits.is_some());
+        self.steps.as_deref().map_or(&[], |steps| steps.of_attempt(attempt))
     }
 
     /// Returns the attempt that is alive.

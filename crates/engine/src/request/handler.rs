@@ -49,6 +49,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 Extend,
                 Resize,
                 Signal,
+                BeginStep,
+                EndStep,
                 Pause,
                 Modify,
                 Preview,
@@ -143,6 +145,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             DaemonRequest::Extend { job, by } => self.extend(now, caller, job, by),
             DaemonRequest::Resize { job, cpus } => self.resize_wanted(now, caller, job, cpus),
             DaemonRequest::Signal { job, signal } => self.signal(caller, job, signal),
+            DaemonRequest::BeginStep { job, step } => self.begin_step(now, caller, job, step),
+            DaemonRequest::EndStep { job, end } => self.end_step(now, caller, job, end),
             DaemonRequest::Pause { job, on } => self.pause(now, caller, job, on),
             DaemonRequest::Modify { job, changes, move_promises } => {
                 self.modify(now, caller, job, &changes, move_promises)

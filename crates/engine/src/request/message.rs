@@ -3,9 +3,9 @@
 use std::fmt;
 
 use miserly_api::model::{
-    ChangeRequest, ChangedJobs, Filter, JobChange, JobIds, JobView, LimitsReport, Modification, Moves, Pools,
-    Problem, Quote, Reservation, ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted,
-    WhatIf, WhatIfAnswer,
+    BeginStepRequest, ChangeRequest, ChangedJobs, EndStepRequest, Filter, JobChange, JobIds, JobView,
+    LimitsReport, Modification, Moves, Pools, Problem, Quote, Reservation, ShadowFilter, ShadowReport,
+    SignalRequest, Status, StepNumber, Submission, Submitted, WhatIf, WhatIfAnswer,
 };
 
 /// A request to the daemon.
@@ -64,6 +64,20 @@ pub enum DaemonRequest {
         job: i64,
         /// The signal.
         signal: SignalRequest,
+    },
+    /// Record the start of a step of a running job.
+    BeginStep {
+        /// The job.
+        job: i64,
+        /// The step.
+        step: BeginStepRequest,
+    },
+    /// Record the end of a step of a running job.
+    EndStep {
+        /// The job.
+        job: i64,
+        /// The end.
+        end: EndStepRequest,
     },
     /// Stop the processes of a job in its window, or let them continue. Its window goes on.
     Pause {
@@ -147,6 +161,8 @@ pub enum DaemonReply {
     Moves(Box<Moves>),
     /// To a change of several jobs.
     Changed(Box<ChangedJobs>),
+    /// To a record of a step.
+    Step(StepNumber),
     /// To any other request that changes jobs.
     JobIds(JobIds),
     /// To a request about one job.

@@ -13,4 +13,5 @@ pub(crate) mod resize;
 pub(crate) mod rights;
 pub(crate) mod selection;
 pub(crate) mod signals;
+pub(crate) mod steps;
 pub(crate) mod trial;

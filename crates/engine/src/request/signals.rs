@@ -66,7 +66,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
 impl Record {
     /// Checks that the job has processes, and that its end was not requested.
-    fn check_runs(&self, consequence: &str) -> Result<(), Problem> {
+    pub(crate) fn check_runs(&self, consequence: &str) -> Result<(), Problem> {
         if self.run.as_ref().is_some_and(|run| run.ending.is_none()) {
             return Ok(());
         }

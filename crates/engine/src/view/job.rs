@@ -30,6 +30,8 @@ impl Snapshot {
             user: (self.info.users.0)(record.uid),
             queue: record.queue.to_string(),
             cpus: submission.cpus,
+            tasks: submission.tasks,
+            array_limit: submission.array.as_ref().and_then(|array| array.limit),
             resizable: submission.resizable,
             wanted: submission.resizable.map(|_| record.sizes().most.get()),
             memory: record.memory.kilobytes().saturating_mul(1024),
@@ -71,6 +73,7 @@ impl Snapshot {
             runs: record.runs(),
             retried: record.retried.clone(),
             usage: record.usage.view(),
+            steps: record.steps_of_last_run().to_vec(),
             unenforced: self.info.unenforced.iter().map(|one| one.what.clone()).collect(),
         }
     }

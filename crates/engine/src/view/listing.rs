@@ -102,11 +102,12 @@ impl Snapshot {
     }
 }
 
-/// Removes the command, the paths and the usage of a job, unless they were requested.
+/// Removes the command, the paths, the usage and the steps of a job, unless they were requested.
 fn without_details(filter: &Filter, mut view: JobView) -> JobView {
     if !filter.details {
         (view.command, view.directory, view.output, view.error) = (None, None, None, None);
         view.usage = None;
+        view.steps = vec![];
     }
     view
 }

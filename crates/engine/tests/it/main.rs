@@ -48,7 +48,9 @@ mod reservations;
 mod modify;
 
 mod signals;
+
 mod starts;
+mod steps;
 
 mod pipelines;
 

@@ -71,6 +71,7 @@ impl IntoResponse for ReplyBody {
             DaemonReply::Shadow(report) => Json(*report).into_response(),
             DaemonReply::Moves(moves) => Json(*moves).into_response(),
             DaemonReply::Changed(changed) => Json(*changed).into_response(),
+            DaemonReply::Step(step) => Json(step).into_response(),
             DaemonReply::JobIds(jobs) => Json(jobs).into_response(),
             DaemonReply::Job(job) => Json(job).into_response(),
             DaemonReply::Jobs(jobs) => Json(jobs).into_response(),

@@ -6,11 +6,11 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use miserly_api::model::{
-    CancelRequest, ChangeRequest, ChangedJobs, DaemonEvent, DrainRequest, ExtendRequest, Filter,
-    HoldStartsRequest, JobChange, JobIds, JobView, LimitsReport, ModifyRequest, Moves, OUTPUT_LENGTH,
-    OutputRequest, Pools, Problem, ProblemCode, Quote, RemoveReservation, Reservation, ResizeRequest,
-    ShadowFilter, ShadowReport, SignalRequest, Status, Submission, Submitted, TakeBackRequest, WhatIf,
-    WhatIfAnswer,
+    BeginStepRequest, CancelRequest, ChangeRequest, ChangedJobs, DaemonEvent, DrainRequest, EndStepRequest,
+    ExtendRequest, Filter, HoldStartsRequest, JobChange, JobIds, JobView, LimitsReport, ModifyRequest, Moves,
+    OUTPUT_LENGTH, OutputRequest, Pools, Problem, ProblemCode, Quote, RemoveReservation, Reservation,
+    ResizeRequest, ShadowFilter, ShadowReport, SignalRequest, Status, StepNumber, Submission, Submitted,
+    TakeBackRequest, WhatIf, WhatIfAnswer,
 };
 use miserly_engine::DaemonRequest;
 
@@ -36,6 +36,8 @@ fn routes<S: Service>() -> (Router<S>, String) {
         .with::<__path_requeue, _>(requeue::<S>)
         .with::<__path_extend, _>(extend::<S>)
         .with::<__path_signal, _>(signal::<S>)
+        .with::<__path_begin_step, _>(begin_step::<S>)
+        .with::<__path_end_step, _>(end_step::<S>)
         .with::<__path_resize, _>(resize::<S>)
         .with::<__path_pause, _>(pause::<S>)
         .with::<__path_resume, _>(resume::<S>)
@@ -218,6 +220,24 @@ operation! {
     post "/v1/jobs/{n}/signal"
     (params(("n" = i64, Path, description = "the job's number")), request_body = SignalRequest,)
     200 "the job" JobIds
+}
+
+operation! {
+    /// Records the start of a step of a running job: tasks that its commands start.
+    begin_step(JobNumber(job) => JobNumber, JsonBody(step) => JsonBody<BeginStepRequest>)
+    -> DaemonRequest::BeginStep { job, step };
+    post "/v1/jobs/{n}/steps"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = BeginStepRequest,)
+    200 "the number of the step" StepNumber
+}
+
+operation! {
+    /// Records the end of a step of a running job.
+    end_step(JobNumber(job) => JobNumber, JsonBody(end) => JsonBody<EndStepRequest>)
+    -> DaemonRequest::EndStep { job, end };
+    post "/v1/jobs/{n}/steps/end"
+    (params(("n" = i64, Path, description = "the job's number")), request_body = EndStepRequest,)
+    200 "the number of the step" StepNumber
 }
 
 operation! {

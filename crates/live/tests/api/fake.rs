@@ -110,6 +110,9 @@ fn answer(question: &DaemonRequest) -> Result<DaemonReply, Problem> {
         | DaemonRequest::Resize { job, .. }
         | DaemonRequest::Signal { job, .. }
         | DaemonRequest::Pause { job, .. } => handed(job),
+        DaemonRequest::BeginStep { .. } | DaemonRequest::EndStep { .. } => {
+            Ok(DaemonReply::Step(samples::step()))
+        }
         DaemonRequest::Modify { .. } | DaemonRequest::Preview { .. } => {
             Ok(DaemonReply::Moves(Box::new(samples::moves())))
         }

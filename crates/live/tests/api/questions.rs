@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use miserly_api::client::ClientError;
 use miserly_api::model::{
-    ChangeRequest, Filter, JobChange, JobIds, JobSignal, Modification, ProblemCode, Selection, ShadowFilter,
-    SignalRequest, StateName, Submission, TimeBound, WhatIf,
+    BeginStepRequest, ChangeRequest, EndStepRequest, Exit, Filter, JobChange, JobIds, JobSignal,
+    Modification, ProblemCode, Selection, ShadowFilter, SignalRequest, StateName, Submission, TimeBound,
+    WhatIf,
 };
 use miserly_engine::DaemonRequest;
 
@@ -67,6 +68,10 @@ fn each_route_is_a_question() {
     assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
     let signal = SignalRequest { signal: JobSignal::Usr1, main: true };
     assert_eq!(client.signal(3, &signal).unwrap(), handed(&[3]));
+    let begin = BeginStepRequest { name: "solve".to_owned(), tasks: 2, cpus: 4 };
+    assert_eq!(client.begin_step(3, &begin).unwrap(), samples::step());
+    let end = EndStepRequest { step: 1, exit: Exit::Code(2) };
+    assert_eq!(client.end_step(3, &end).unwrap(), samples::step());
     assert_eq!(client.resize(2, 6).unwrap(), handed(&[2]));
     assert_eq!(client.pause(4).unwrap(), handed(&[4]));
     assert_eq!(client.resume(5).unwrap(), handed(&[5]));
@@ -99,6 +104,8 @@ fn each_route_is_a_question() {
         DaemonRequest::Requeue { job: 6, move_promises: false },
         DaemonRequest::Extend { job: 7, by: 90.5 },
         DaemonRequest::Signal { job: 3, signal },
+        DaemonRequest::BeginStep { job: 3, step: begin },
+        DaemonRequest::EndStep { job: 3, end },
         DaemonRequest::Resize { job: 2, cpus: 6 },
         DaemonRequest::Pause { job: 4, on: true },
         DaemonRequest::Pause { job: 5, on: false },

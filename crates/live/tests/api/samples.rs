@@ -9,8 +9,8 @@ use miserly_api::model::{
     NoPromise, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode,
     PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, RefusedJobs, Reservation,
     ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, Stall,
-    StateDamage, Status, Unenforced, Usage, UsageSource, UserUsage, WaitReason, WhatIfAnswer,
-    WhatIfDifference, WhatIfJob, Window,
+    StateDamage, Status, StepEnd, StepNumber, StepView, Unenforced, Usage, UsageSource, UserUsage,
+    WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -137,10 +137,25 @@ fn job(number: i64, phase: Phase) -> JobView {
         write_out_failed: Some("killed after 50 s".to_owned()),
         retried: vec![75],
         usage: Some(JobUsage { total: used(3), attempts: vec![AttemptUsage { attempt: 2, usage: used(0) }] }),
+        tasks: Some(2),
+        array_limit: Some(4),
+        steps: vec![StepView {
+            step: 1,
+            name: "solve".to_owned(),
+            tasks: 2,
+            cpus: 4,
+            started: at(3),
+            ended: Some(StepEnd { at: at(4), exit: Exit::Signal(9) }),
+        }],
         unenforced: vec!["memory".to_owned()],
         phase,
         ..bare(number)
     }
+}
+
+/// Returns the number of a step.
+pub(crate) fn step() -> StepNumber {
+    StepNumber { step: 1 }
 }
 
 /// Returns a job without optional fields.

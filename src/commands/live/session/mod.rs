@@ -8,6 +8,8 @@ mod interact;
 
 mod link;
 
+mod messages;
+
 mod raw_mode;
 
 mod reminder;
@@ -27,10 +29,11 @@ use miserly_api::client::Client;
 use miserly_api::model::{Accepted, Interaction, Submission};
 use rustix::termios::tcgetwinsize;
 
+pub(crate) use self::messages::Messages;
 use self::session_job::SessionJob;
 use self::signals::Signals;
 use super::submission::{Program, submission_of};
-use super::submit::{accepted_text, warn_of_mail};
+use super::submit::warn_of_mail;
 use super::{client, job_lists, places};
 use crate::args::{AllocArgs, AttachArgs, DaemonArgs, RunJobArgs};
 
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &RunJobArgs) -> anyhow::Result<ExitCode> {
     let interaction = if args.pty { terminal() } else { Interaction::Stdin };
     let submission = submission_of(Program::Command(&args.command), args.options.clone(), true)?;
     let submission = Submission { interaction: Some(interaction), ..submission };
-    begin(&args.daemon, &submission, args.quiet, &signals)
+    begin(&args.daemon, &submission, own_messages(args.quiet), &signals)
 }
 
 /// Runs the user's shell in a window, with this command's terminal.
@@ -60,7 +63,7 @@ pub(crate) fn alloc(args: &AllocArgs) -> anyhow::Result<ExitCode> {
     options.submission.name.get_or_insert_with(|| "alloc".to_owned());
     let submission = submission_of(Program::Command(&command), options, true)?;
     let submission = Submission { interaction: Some(terminal()), ..submission };
-    begin(&args.daemon, &submission, args.quiet, &signals)
+    begin(&args.daemon, &submission, own_messages(args.quiet), &signals)
 }
 
 /// Returns the shell of the user.
@@ -73,35 +76,35 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let signals = block_signals()?;
     let client = client(&args.daemon)?;
     let job = job_lists::number(&client, &args.job)?;
-    SessionJob::new(client, &args.daemon, job, &signals, false).attached()
+    SessionJob::new(client, &args.daemon, job, &signals, Messages::Own).attached()
 }
 
 fn begin(
     daemon: &DaemonArgs,
     submission: &Submission,
-    quiet: bool,
+    messages: Messages,
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     places::check(submission)?;
-    begin_with(client(daemon)?, daemon, submission, quiet, signals)
+    begin_with(client(daemon)?, daemon, submission, messages, signals)
 }
 
 /// Submits a job of the daemon that is found without an option, and serves it.
 pub(crate) fn begin_session(
     client: Client,
     submission: &Submission,
-    quiet: bool,
+    messages: Messages,
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     places::check(submission)?;
-    begin_with(client, &DaemonArgs { socket: None }, submission, quiet, signals)
+    begin_with(client, &DaemonArgs { socket: None }, submission, messages, signals)
 }
 
 fn begin_with(
     client: Client,
     daemon: &DaemonArgs,
     submission: &Submission,
-    quiet: bool,
+    messages: Messages,
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     let submitted = client.submit(submission)?;
@@ -109,10 +112,12 @@ fn begin_with(
     let [job @ Accepted { number, .. }] = &submitted.jobs[..] else {
         anyhow::bail!("the daemon accepted {} jobs and not one", submitted.jobs.len())
     };
-    if !quiet {
-        note!("{}", accepted_text(std::slice::from_ref(job)).trim_end());
-    }
-    SessionJob::new(client, daemon, *number, signals, quiet).run()
+    messages.accepted(job);
+    SessionJob::new(client, daemon, *number, signals, messages).run(!job.started)
+}
+
+fn own_messages(quiet: bool) -> Messages {
+    if quiet { Messages::Quiet } else { Messages::Own }
 }
 
 /// Reads signals in place of being ended by them.

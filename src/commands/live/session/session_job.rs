@@ -17,15 +17,14 @@ use super::escape::EscapeKeys;
 use super::followers::{Followers, output_files};
 use super::interact::{Interaction, Parting};
 use super::link::Link;
+use super::messages::Messages;
 use super::raw_mode::RawMode;
 use super::reminder;
 use super::signals::{Signals, code};
 use super::start::{self, Started, runs};
 use crate::args::DaemonArgs;
 use crate::commands::live::output_file::is_away;
-use crate::commands::live::show::ended_text;
-use crate::commands::live::text::Instants;
-use crate::commands::live::{UNKNOWN, local, wait};
+use crate::commands::live::{UNKNOWN, wait};
 use crate::failure::print_failure;
 
 /// The pause before another request to a job that is starting.
@@ -40,9 +39,11 @@ pub(super) struct SessionJob<'a> {
     daemon: &'a DaemonArgs,
     job: i64,
     signals: &'a Signals,
-    quiet: bool,
+    messages: Messages,
     /// Whether this command has submitted the job.
     owns: bool,
+    /// Whether its start is still to come.
+    waits: bool,
     /// The number of bytes of the output file that were printed.
     printed: u64,
     /// The attempt that printed them.
@@ -65,15 +66,29 @@ impl<'a> SessionJob<'a> {
         daemon: &'a DaemonArgs,
         job: i64,
         signals: &'a Signals,
-        quiet: bool,
+        messages: Messages,
     ) -> SessionJob<'a> {
-        let (owns, printed, printed_attempt, has_followed) = (false, 0, 0, false);
-        SessionJob { client, daemon, job, signals, quiet, owns, printed, printed_attempt, has_followed }
+        let (owns, waits, printed, printed_attempt, has_followed) = (false, false, 0, 0, false);
+        SessionJob {
+            client,
+            daemon,
+            job,
+            signals,
+            messages,
+            owns,
+            waits,
+            printed,
+            printed_attempt,
+            has_followed,
+        }
     }
 
     /// Waits for the start of the job and attaches to each of its attempts. A signal before the start cancels the job.
-    pub(super) fn run(&mut self) -> anyhow::Result<ExitCode> {
+    ///
+    /// `waits`: whether it had not started at its submission.
+    pub(super) fn run(&mut self, waits: bool) -> anyhow::Result<ExitCode> {
         self.owns = true;
+        self.waits = waits;
         self.serve()
     }
 
@@ -101,6 +116,9 @@ impl<'a> SessionJob<'a> {
                 Started::Ended(view) => return self.end(&view),
                 Started::Interrupted(signal) => return Ok(self.interrupted(signal)),
             };
+            if last == 0 && self.owns {
+                self.messages.started(self.job, self.waits);
+            }
             last = view.attempts;
             match self.attempt(&view)? {
                 Outcome::Ended => {}
@@ -111,13 +129,8 @@ impl<'a> SessionJob<'a> {
 
     /// Waits for an attempt after `last`, or for the end of the job.
     fn next_start(&self, last: u32) -> anyhow::Result<Started> {
-        let (job, quiet) = (self.job, self.quiet);
-        let shows = |promise: String| {
-            if !quiet {
-                note!("job {job}: {promise}");
-            }
-        };
-        start::wait(&self.client, job, last, self.signals, shows)
+        let (job, messages) = (self.job, self.messages);
+        start::wait(&self.client, job, last, self.signals, |window| messages.promised(job, window))
     }
 
     /// Cancels a job of this command that has no client. That may be after its start. Returns the exit code.
@@ -144,9 +157,7 @@ impl<'a> SessionJob<'a> {
                 }
             }
         }
-        if !self.quiet && !matches!(job.phase, Phase::Done { .. }) {
-            note!("job {}: {}", job.number, ended_text(&job.phase, Instants::exact()));
-        }
+        self.messages.ended(job);
         Ok(ExitCode::from(wait::code(&job.phase)))
     }
 
@@ -225,8 +236,8 @@ impl<'a> SessionJob<'a> {
                 self.job
             );
         }
-        if let Some(end) = reminder::end(&job.phase).filter(|_| !self.quiet) {
-            note!("job {}: runs until {} at the latest; Enter ~ . detaches", self.job, local(end));
+        if let Some(end) = reminder::end(&job.phase) {
+            self.messages.terminal(self.job, end);
         }
         let escape = Some(EscapeKeys::default());
         let reminder = reminder::reminder(job, self.daemon);

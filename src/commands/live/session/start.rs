@@ -9,7 +9,6 @@ use nix::sys::signal::Signal;
 
 use super::signals::Signals;
 use crate::commands::live::output_file::{AWAY, is_away};
-use crate::commands::live::submit::promised_text;
 
 /// The first event.
 pub(super) enum Started {
@@ -29,7 +28,7 @@ pub(super) fn wait(
     job: i64,
     last: u32,
     signals: &Signals,
-    mut shows: impl FnMut(String),
+    mut shows: impl FnMut(&Window),
 ) -> anyhow::Result<Started> {
     let mut promise = None;
     loop {
@@ -63,7 +62,7 @@ fn watch(
     last: u32,
     signals: &Signals,
     promise: &mut Option<Window>,
-    shows: &mut impl FnMut(String),
+    shows: &mut impl FnMut(&Window),
 ) -> ControlFlow<()> {
     // The signal stays until it is read.
     if has_signal(signals) {
@@ -86,7 +85,7 @@ fn watch(
     let now = view.promise.as_ref().and_then(|promise| promise.now);
     if let Some(window) = now.filter(|window| promise.as_ref() != Some(window)) {
         if promise.is_some() {
-            shows(promised_text(&window));
+            shows(&window);
         }
         *promise = Some(window);
     }
