@@ -1,6 +1,6 @@
 //! The columns of squeue and sacct, and their formats.
 
-use miserly_api::model::Usage;
+use miserly_api::model::{Phase, Usage};
 
 use nix::unistd::Group;
 
@@ -72,8 +72,11 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     }),
     column('Z', "WorkDir", "WORK_DIR", |of| path(of.job.directory.as_deref())),
     column('E', "Dependency", "DEPENDENCY", dependency),
-    column('Q', "PriorityLong", "PRIORITY", |_| "1".to_owned()),
-    column('p', "Priority", "PRIORITY", |_| "0.00000000023283".to_owned()),
+    column('Q', "PriorityLong", "PRIORITY", |of| priority(of).to_owned()),
+    column('p', "Priority", "PRIORITY", |of| match priority(of) {
+        "0" => "0.00000000000000".to_owned(),
+        _ => "0.00000000023283".to_owned(),
+    }),
     column('y', "Nice", "NICE", |_| "0".to_owned()),
     column('h', "OverSubscribe", "OVER_SUBSCRIBE", |_| "OK".to_owned()),
     column('f', "Feature", "FEATURES", |_| "(null)".to_owned()),
@@ -90,6 +93,8 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     column('I', "CoresPerSocket", "CORES_PER_SOCKET", |_| "*".to_owned()),
     column('J', "ThreadsPerCore", "THREADS_PER_CORE", |_| "*".to_owned()),
     column('z', "SCT", "S:C:T", |_| "*:*:*".to_owned()),
+    column('X', "CoreSpec", "CORE_SPEC", |_| "N/A".to_owned()),
+    column('G', "GroupID", "GROUP", |of| of.group().map_or_else(String::new, |group| group.gid.to_string())),
     column('O', "Contiguous", "CONTIGUOUS", |_| "0".to_owned()),
     column(NO_LETTER, "stdout", "STDOUT", |of| path(of.job.output.as_deref())),
     column(NO_LETTER, "stderr", "STDERR", |of| path(of.job.error.as_deref())),
@@ -99,9 +104,7 @@ pub(super) const QUEUE: &[QueueColumn] = &[
         of.began().unwrap_or(of.now).duration_since(of.job.submitted).as_secs().max(0).to_string()
     }),
     column(NO_LETTER, "Deadline", "DEADLINE", |of| not_known(&stamp(of.job.deadline))),
-    column(NO_LETTER, "EligibleTime", "ELIGIBLE_TIME", |of| {
-        stamp(Some(of.job.begin.unwrap_or(of.job.submitted)))
-    }),
+    column(NO_LETTER, "EligibleTime", "ELIGIBLE_TIME", eligible),
     column(NO_LETTER, "tres-alloc", "TRES_ALLOC", tres),
     column(NO_LETTER, "Cluster", "CLUSTER", |_| super::CLUSTER.to_owned()),
     column(NO_LETTER, "NumTasks", "TASKS", |of| of.tasks().to_string()),
@@ -138,7 +141,7 @@ pub(super) const ACCOUNTING: &[AccountingColumn] = &[
     accounted("AllocNodes", 10, |of, _| u8::from(of.began().is_some()).to_string()),
     accounted("AllocTRES", 10, |of, part| match part {
         _ if of.began().is_none() => String::new(),
-        Part::Job => tres(of),
+        Part::Job => tres_by_name(of),
         Part::Script | Part::Step(_) => tres_of_step(of, part),
     }),
     accounted("AssocID", 7, |_, _| "0".to_owned()),
@@ -204,7 +207,7 @@ pub(super) const ACCOUNTING: &[AccountingColumn] = &[
     accounted("ReqCPUS", 8, |of, part| of.cpus_of(part).to_string()),
     accounted("ReqMem", 10, |of, part| if part.is_step() { String::new() } else { memory(of.job.memory) }),
     accounted("ReqNodes", 8, |_, _| "1".to_owned()),
-    accounted("ReqTRES", 10, |of, part| if part.is_step() { String::new() } else { tres(of) }),
+    accounted("ReqTRES", 10, |of, part| if part.is_step() { String::new() } else { tres_by_name(of) }),
     accounted("Reservation", 20, |_, _| String::new()),
     accounted("Reserved", 10, |of, part| if part.is_step() { String::new() } else { long_clock(waited(of)) }),
     accounted("Start", 19, |of, part| stamp(of.began_of(part))),
@@ -277,6 +280,17 @@ fn id(of: &Facts) -> String {
     of.id()
 }
 
+/// Returns the priority: a job that is held has none.
+pub(super) fn priority(of: &Facts) -> &'static str {
+    if matches!(of.job.phase, Phase::Held) { "0" } else { "1" }
+}
+
+/// Returns the instant from which the job may start. A job that is held has none.
+pub(super) fn eligible(of: &Facts) -> String {
+    let at = Some(of.job.begin.unwrap_or(of.job.submitted));
+    stamp(at.filter(|_| !matches!(of.job.phase, Phase::Held)))
+}
+
 fn not_known(text: &str) -> String {
     if text == "Unknown" { "N/A".to_owned() } else { text.to_owned() }
 }
@@ -289,6 +303,12 @@ fn gres(of: &Facts) -> String {
 pub(super) fn tres(of: &Facts) -> String {
     let gpus = if of.job.gpus > 0 { format!(",gres/gpu={}", of.job.gpus) } else { String::new() };
     format!("cpu={0},mem={1},node=1,billing={0}{gpus}", of.job.cpus, memory(of.job.memory))
+}
+
+/// Returns the resources in the order of their names, as the accounting has them.
+pub(super) fn tres_by_name(of: &Facts) -> String {
+    let gpus = if of.job.gpus > 0 { format!(",gres/gpu={}", of.job.gpus) } else { String::new() };
+    format!("billing={0},cpu={0}{gpus},mem={1},node=1", of.job.cpus, memory(of.job.memory))
 }
 
 /// Returns the resources of a step.

@@ -108,7 +108,15 @@ impl Part<'_> {
 impl Facts<'_> {
     /// Returns the state of a part of the job.
     pub(super) fn state_of(&self, part: Part) -> State {
-        let Part::Step(step) = part else { return self.state() };
+        let step = match part {
+            Part::Job => return self.state(),
+            // A script that a signal ended counts as cancelled.
+            Part::Script if self.state().name == "FAILED" && self.exit_of(part).1 > 0 => {
+                return named("CANCELLED");
+            }
+            Part::Script => return self.state(),
+            Part::Step(step) => step,
+        };
         match (step.ended.map(|end| end.exit), self.job.phase.ended()) {
             (Some(Exit::Code(0)), _) => named("COMPLETED"),
             (Some(Exit::Code(_)), _) => named("FAILED"),

@@ -25,7 +25,7 @@ impl NamedJob {
         let (job, step) = text.split_once('.').map_or((text, None), |(job, step)| (job, Some(step)));
         let job = job.split_once('%').map_or(job, |(job, _)| job);
         match job.parse() {
-            Ok(JobRef::Range(..)) | Err(_) => Err(format!("Invalid job id {text}")),
+            Ok(JobRef::Range(..)) | Err(_) => Err(format!("Invalid job id: {text}")),
             Ok(job) => Ok(NamedJob { job, step: step.map(str::to_owned) }),
         }
     }
@@ -131,7 +131,7 @@ pub(super) fn check_users(users: &[String]) -> Result<(), String> {
     let is_unknown = |user: &&String| {
         user.parse::<u32>().is_err() && !matches!(nix::unistd::User::from_name(user), Ok(Some(_)))
     };
-    users.iter().find(is_unknown).map_or(Ok(()), |user| Err(format!("Invalid user name: {user}")))
+    users.iter().find(is_unknown).map_or(Ok(()), |user| Err(format!("Invalid user: {user}")))
 }
 
 /// Returns the number of the user of this process.

@@ -50,6 +50,7 @@ use std::time::Duration;
 use anyhow::Context;
 use miserly_api::client::{Client, ClientError, find};
 use miserly_api::model::ProblemCode;
+use nix::sys::signal::Signal;
 
 pub(crate) use self::install::run as install;
 use self::options::{Class, Given, Value};
@@ -93,8 +94,9 @@ pub(crate) fn run(name: &str) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             print_error(name, &error);
-            // These three have another code for a mistake in the command line.
-            let is_usage = error.is::<Usage>() && ["sbatch", "srun", "salloc"].contains(&name);
+            // These three have another code for a mistake in the command line, also in the form of a value.
+            let is_form = || crate::failure::text(&error).starts_with("Invalid ");
+            let is_usage = ["sbatch", "srun", "salloc"].contains(&name) && (error.is::<Usage>() || is_form());
             if is_usage { ExitCode::from(255) } else { ExitCode::FAILURE }
         }
     }
@@ -104,8 +106,15 @@ pub(crate) fn run(name: &str) -> ExitCode {
 fn print_error(name: &str, error: &anyhow::Error) {
     if let Some(Usage(message)) = error.downcast_ref() {
         note!("{name}: {message}\nTry \"{name} --help\" for more information");
+        return;
+    }
+    let text = crate::failure::text(error);
+    // Slurm prints these without its name.
+    let bare = ["slurm_", "Invalid job id specified for job", "invalid keyword"];
+    if bare.iter().any(|begin| text.starts_with(begin)) {
+        note!("{text}");
     } else {
-        note!("{name}: error: {}", crate::failure::text(error));
+        note!("{name}: error: {text}");
     }
 }
 
@@ -189,6 +198,10 @@ fn refused(context: &str, error: ClientError) -> anyhow::Error {
         ClientError::Refused(problem) if problem.message.starts_with("there is no queue") => {
             "Invalid partition name specified"
         }
+        ClientError::Refused(problem) if problem.message.contains("has at most") => {
+            "Requested node configuration is not available"
+        }
+        ClientError::Refused(problem) if problem.message.contains("to wait for") => "Job dependency problem",
         ClientError::Refused(problem) if problem.code == ProblemCode::NotFound => "Invalid job id specified",
         ClientError::Refused(problem) if problem.code == ProblemCode::Forbidden => "Access/permission denied",
         ClientError::Refused(_) => return anyhow::Error::from(error).context(context.to_owned()),
@@ -201,4 +214,24 @@ fn refused(context: &str, error: ClientError) -> anyhow::Error {
 pub(crate) fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     name.split('.').next().unwrap_or("localhost").to_owned()
+}
+
+/// Returns a signal in the words of the C library, which Slurm prints.
+pub(crate) fn signal_words(number: i32) -> String {
+    let words = match Signal::try_from(number) {
+        Ok(Signal::SIGHUP) => "Hangup",
+        Ok(Signal::SIGINT) => "Interrupt",
+        Ok(Signal::SIGQUIT) => "Quit",
+        Ok(Signal::SIGILL) => "Illegal instruction",
+        Ok(Signal::SIGABRT) => "Aborted",
+        Ok(Signal::SIGBUS) => "Bus error",
+        Ok(Signal::SIGFPE) => "Floating point exception",
+        Ok(Signal::SIGKILL) => "Killed",
+        Ok(Signal::SIGSEGV) => "Segmentation fault",
+        Ok(Signal::SIGPIPE) => "Broken pipe",
+        Ok(Signal::SIGTERM) => "Terminated",
+        Ok(Signal::SIGXCPU) => "CPU time limit exceeded",
+        _ => return format!("Signal {number}"),
+    };
+    words.to_owned()
 }

@@ -10,7 +10,7 @@ use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView};
 use serde_json::{Value, json};
 
-use super::columns::{ACCOUNTING, AccountingColumn, accounting_columns, cell, tres};
+use super::columns::{ACCOUNTING, AccountingColumn, accounting_columns, cell, tres_by_name};
 use super::facts::{Facts, Part, State, state};
 use super::jobs::{self, NamedJob, is_of_user, own_uid};
 use super::options::Given;
@@ -294,8 +294,16 @@ fn job_document(of: &Facts, job: &JobView) -> Value {
             "system": cpu(system),
             "total": cpu(user + system),
         },
-        "tres": {"requested": tres(of), "allocated": if of.began().is_some() { tres(of) } else { String::new() }},
+        "tres": {"requested": tres_by_name(of), "allocated": if of.began().is_some() { tres_by_name(of) } else { String::new() }},
+        "constraints": "",
+        "container": "",
+        "flags": [],
+        "het": {"job_id": 0, "job_offset": null},
+        "kill_request_user": null,
+        "mcs": {"label": ""},
+        "reservation": {"id": 0, "name": 0},
         "user": job.user,
+        "wckey": {"wckey": "", "flags": []},
         "working_directory": job.directory.as_ref().map(|path| path.display().to_string()),
     })
 }

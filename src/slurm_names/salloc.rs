@@ -30,7 +30,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let mut options = requested.finish(&client)?;
     options.submission.no_opportunistic = true;
     let mut submission = submission_of_command(&command, options)?;
-    set_variables(&mut submission);
+    set_variables(&given, &mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     check_immediate(&given, &client, &submission)?;
     let messages = if given.has("quiet") { Messages::Quiet } else { Messages::Salloc };

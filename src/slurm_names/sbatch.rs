@@ -101,7 +101,7 @@ fn submission(given: &Given, client: &Client, script: Script) -> anyhow::Result<
         text = without_signal(&text, signal.signal.name());
     }
     let mut submission = submission_of_script(options, text, name, arguments)?;
-    set_variables(&mut submission);
+    set_variables(given, &mut submission);
     if let Some(mode) = given.value("open-mode") {
         submission.environment.insert("SLURM_OPEN_MODE".to_owned(), mode.chars().take(1).collect());
     }

@@ -52,12 +52,12 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
             }
             let found = jobs::named(&client, std::slice::from_ref(one));
             let found = found.map_err(|error| refused("Kill job error", error))?;
-            if found.is_empty() {
+            // To end what has ended is no error, and Slurm does not tell it from what never was.
+            if found.is_empty() && given.has("verbose") {
                 note!(
                     "scancel: error: Kill job error on job id {}: Invalid job id specified",
                     shown(&one.job)
                 );
-                code = ExitCode::FAILURE;
             }
             let unfinished = found.iter().filter(|job| job.phase.ended().is_none() && wanted.admits(job));
             numbers.extend(unfinished.map(|job| job.number));
@@ -143,7 +143,7 @@ impl Wanted {
         let states: Vec<State> = states.iter().map(|state| State::parse(state)).collect::<Result<_, _>>()?;
         if let Some(state) = states.iter().find(|state| !state.is_active()) {
             return Err(format!(
-                "Invalid job state specified: {}; jobs are PENDING, RUNNING or SUSPENDED",
+                "Invalid job state specified: {}\nValid job states are PENDING, RUNNING, and SUSPENDED",
                 state.name
             ));
         }

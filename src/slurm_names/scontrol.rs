@@ -14,7 +14,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::columns::{dependency, path, tres, without_breaks};
+use super::columns::{dependency, eligible, path, priority, tres, without_breaks};
 use super::facts::{Facts, Part, long_clock, memory, stamp};
 use super::jobs::{self, NamedJob};
 use super::sacct::parts;
@@ -63,10 +63,22 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
     let text = match what.to_ascii_lowercase().as_str() {
         "job" | "jobs" => return show_jobs(rest, one_line),
         "node" | "nodes" => match rest.first().map(String::as_str) {
-            Some(name) if ![&host(), "localhost", "ALL"].contains(&name) => bail!("Node {name} not found"),
+            Some(name) if ![&host(), "localhost", "ALL"].contains(&name) => {
+                // Slurm prints it as an answer.
+                print(&format!("Node {name} not found\n"))?;
+                return Ok(ExitCode::FAILURE);
+            }
             _ => show_node(&client()?)?,
         },
-        "partition" | "partitions" => show_partitions(&client()?, rest.first().map(String::as_str))?,
+        "partition" | "partitions" => {
+            let name = rest.first().map(String::as_str);
+            let text = show_partitions(&client()?, name)?;
+            if text.is_empty() {
+                print(&format!("Partition {} not found\n", name.unwrap_or_default()))?;
+                return Ok(ExitCode::FAILURE);
+            }
+            text
+        }
         "config" => config(&client()?)?,
         "hostnames" | "hostname" => {
             let list = rest.first().cloned().or_else(|| std::env::var("SLURM_JOB_NODELIST").ok());
@@ -141,7 +153,7 @@ fn job_lines(of: &Facts) -> Vec<String> {
     let mut lines = vec![
         format!("JobId={}{array} JobName={}", job.number, job.name),
         format!("UserId={}({}) GroupId={group} MCS_label=N/A", job.user, job.uid),
-        "Priority=1 Nice=0 Account=(null) QOS=normal".to_owned(),
+        format!("Priority={} Nice=0 Account=(null) QOS=normal", priority(of)),
         format!("JobState={} Reason={} Dependency={}", of.state().name, of.reason(), dependency(of)),
         format!(
             "Requeue={} Restarts={} BatchFlag={} Reboot=0 ExitCode={code}:{signal}",
@@ -150,17 +162,13 @@ fn job_lines(of: &Facts) -> Vec<String> {
             u8::from(job.script)
         ),
         format!("RunTime={} TimeLimit={limit} TimeMin=N/A", long_clock(of.elapsed())),
-        format!(
-            "SubmitTime={} EligibleTime={}",
-            stamp(Some(job.submitted)),
-            stamp(Some(job.begin.unwrap_or(job.submitted)))
-        ),
-        format!("AccrueTime={}", stamp(Some(job.begin.unwrap_or(job.submitted)))),
+        format!("SubmitTime={} EligibleTime={}", stamp(Some(job.submitted)), eligible(of)),
+        format!("AccrueTime={}", eligible(of)),
         format!("StartTime={} EndTime={} Deadline={deadline}", stamp(of.start()), stamp(of.end())),
         format!("SuspendTime=None SecsPreSuspend=0 LastSchedEval={} Scheduler=Main", stamp(Some(of.now))),
         format!("Partition={} AllocNode:Sid={}:0", job.queue, of.host),
         "ReqNodeList=(null) ExcNodeList=(null)".to_owned(),
-        format!("NodeList={}", if of.began().is_some() { of.host } else { "(null)" }),
+        format!("NodeList={}", of.node()),
     ];
     if of.began().is_some() {
         lines.push(format!("BatchHost={}", of.host));
@@ -187,6 +195,7 @@ fn job_lines(of: &Facts) -> Vec<String> {
     lines.push(format!("StdErr={}", path(&job.error)));
     lines.push("StdIn=/dev/null".to_owned());
     lines.push(format!("StdOut={}", path(&job.output)));
+    lines.push("Power=".to_owned());
     if job.gpus > 0 {
         lines.push(format!("TresPerNode=gres:gpu:{}", job.gpus));
     }
@@ -275,9 +284,6 @@ fn show_partitions(client: &Client, name: Option<&str>) -> anyhow::Result<String
             ],
             false,
         );
-    }
-    if text.is_empty() {
-        bail!("slurm_load_partitions error: Invalid partition name specified: {}", name.unwrap_or_default());
     }
     Ok(text)
 }

@@ -10,7 +10,7 @@ use super::options::{self, Given};
 use super::submission::{Requested, check_immediate, set_variables};
 use super::{client, given, print_error, step};
 use crate::commands::live::{
-    Messages, begin_session, block_signals, check_terminal, submission_of_command, terminal,
+    Messages, begin_session, block_signals, check_places, check_terminal, submission_of_command, terminal,
 };
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
@@ -49,7 +49,12 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     if has_step {
         (job.input, job.output, job.error) = (None, None, None);
     }
-    let mut submission = match submission_of_command(&command, requested.finish(&client)?) {
+    let options = requested.finish(&client)?;
+    let checked = submission_of_command(&command, options).and_then(|submission| {
+        check_places(&submission)?;
+        Ok(submission)
+    });
+    let mut submission = match checked {
         Ok(submission) => submission,
         Err(error) => {
             // The code of Slurm for a command that cannot be run.
@@ -57,11 +62,11 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    set_variables(&mut submission);
+    set_variables(&given, &mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     submission.no_opportunistic = true;
     check_immediate(&given, &client, &submission)?;
-    let messages = if given.has("quiet") { Messages::Quiet } else { Messages::Srun { ends: !has_step } };
+    let messages = Messages::Srun { waits: !given.has("quiet"), ends: !has_step };
     begin_session(client, &submission, messages, &signals)
 }
 
@@ -73,7 +78,8 @@ fn step_of(given: &Given) -> anyhow::Result<Vec<OsString>> {
     let own = std::env::args_os().next().context("the name of this program is unknown")?;
     let mut command = vec![own];
     for long in OF_TASKS.into_iter().filter(|long| given.has(long)) {
-        let value = given.value(long).map(|value| format!("={value}")).unwrap_or_default();
+        let value = given.value(long).filter(|value| !value.is_empty());
+        let value = value.map(|value| format!("={value}")).unwrap_or_default();
         command.push(format!("--{long}{value}").into());
     }
     command.push("--".into());

@@ -37,7 +37,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let found = jobs::named(&client()?, &named).map_err(|error| refused("slurm_load_jobs error", error))?;
     let running: Vec<_> = found.iter().filter(|job| job.phase.ended().is_none()).collect();
     if running.is_empty() {
-        bail!("no steps running for job {}", given.list("jobs").join(","));
+        note!("sstat: error: couldn't get steps for job {}", given.list("jobs").join(","));
     }
     let host = host();
     let is_parsable = given.has("parsable") || given.has("parsable2");

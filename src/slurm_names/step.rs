@@ -20,9 +20,9 @@ use nix::unistd::{Pid, getsid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::columns::cell_width;
-use super::host;
 use super::options::Given;
 use super::submission::{export, user};
+use super::{host, signal_words};
 use crate::commands::live::{AWAY, is_away};
 
 /// The signals that are passed on to the tasks.
@@ -85,7 +85,10 @@ pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
         .transpose()
         .map_err(|message| anyhow::anyhow!("--export: {message}"))?;
     let signals = block_signals().context("cannot read signals")?;
-    let record = Recorded::begin(given, job, tasks, cpus);
+    // Without a number the tasks may use all processors of the job.
+    let is_exact = per_task.is_some() || given.has("exact");
+    let own = variable("MISERLY_CPUS").filter(|_| !is_exact).unwrap_or(cpus);
+    let record = Recorded::begin(given, job, tasks, own);
     let number = record.as_ref().map_or_else(|| std::process::id().into(), |record| record.step.into());
     let step = Step { given, job, number, tasks, host: host() };
     let ended = step.run(&signals)?;
@@ -247,8 +250,7 @@ impl Step<'_> {
     fn code(&self, nth: u64, status: ExitStatus) -> u8 {
         let host = &self.host;
         if let Some(signal) = status.signal() {
-            let name = Signal::try_from(signal).map_or("signal", Signal::as_str);
-            note!("srun: error: {host}: task {nth}: {name}");
+            note!("srun: error: {host}: task {nth}: {}", signal_words(signal));
             return u8::try_from(128 + signal).unwrap_or(u8::MAX);
         }
         let code = status.code().unwrap_or(1);

@@ -45,7 +45,13 @@ impl Requested {
             if value.is_empty() && row.value == Value::Required {
                 continue;
             }
-            let of = |message: String| format!("--{}={value}: {message}", row.long);
+            // The words of Slurm come first, because programs look for them.
+            let words = match row.long {
+                "array" => "Batch job submission failed: Invalid job array specification: ",
+                "dependency" => "Batch job submission failed: Job dependency problem: ",
+                _ => "",
+            };
+            let of = |message: String| format!("{words}--{}={value}: {message}", row.long);
             let submission = &mut options.submission;
             match row.long {
                 "job-name" => submission.name = Some(value.to_owned()),
@@ -300,7 +306,8 @@ pub(super) fn user() -> String {
 }
 
 /// Sets the variables of Slurm that the daemon does not set, because they are the same in all jobs.
-pub(super) fn set_variables(submission: &mut Submission) {
+pub(super) fn set_variables(given: &Given, submission: &mut Submission) {
+    let tasks_per_node = given.value("ntasks-per-node");
     let environment: &mut BTreeMap<String, String> = &mut submission.environment;
     // A job may submit jobs: nothing of its steps is that of another job.
     environment.retain(|name, _| !name.starts_with("SLURM_STEP") && !name.starts_with("SBATCH_"));
@@ -323,9 +330,13 @@ pub(super) fn set_variables(submission: &mut Submission) {
         ("SLURM_JOB_UID", jobs::own_uid().to_string()),
         ("SLURM_JOB_GID", nix::unistd::getegid().to_string()),
         ("SLURM_PRIO_PROCESS", "0".to_owned()),
+        ("SLURM_NODE_ALIASES", "(null)".to_owned()),
         ("SLURM_JOB_QOS", "normal".to_owned()),
     ];
     environment.extend(same.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(tasks) = tasks_per_node {
+        environment.insert("SLURM_NTASKS_PER_NODE".to_owned(), tasks.to_owned());
+    }
     if let Some(memory) = submission.memory {
         environment.insert("SLURM_MEM_PER_NODE".to_owned(), (memory >> 20).to_string());
     }

@@ -1,12 +1,12 @@
 //! The messages of a command that has a job with its input.
 
 use miserly_api::model::{Accepted, Exit, JobView, KilledBy, Phase, Window};
-use nix::sys::signal::Signal;
 
 use crate::commands::live::local;
 use crate::commands::live::show::ended_text;
 use crate::commands::live::submit::{accepted_text, promised_text};
 use crate::commands::live::text::Instants;
+use crate::slurm_names::{host, signal_words};
 
 /// Whose words a command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +19,18 @@ pub(crate) enum Messages {
     Salloc,
     /// Those of Slurm's srun. A step may print the ends of its tasks itself.
     Srun {
+        /// Whether it prints that the job waits.
+        waits: bool,
         /// Whether it prints the end of the task.
         ends: bool,
     },
 }
 
 impl Messages {
+    /// Returns the command of Slurm that prints that its job waits.
     fn name(self) -> Option<&'static str> {
         match self {
-            Messages::Quiet | Messages::Own => None,
+            Messages::Quiet | Messages::Own | Messages::Srun { waits: false, .. } => None,
             Messages::Salloc => Some("salloc"),
             Messages::Srun { .. } => Some("srun"),
         }
@@ -82,7 +85,7 @@ impl Messages {
         match (self, &job.phase) {
             (Messages::Quiet, _)
             | (Messages::Own, Phase::Done { .. })
-            | (Messages::Srun { ends: false }, _) => {}
+            | (Messages::Srun { ends: false, .. }, _) => {}
             (Messages::Own, phase) => note!("job {number}: {}", ended_text(phase, Instants::exact())),
             (Messages::Salloc, Phase::Done { .. } | Phase::Killed { by: KilledBy::User, .. }) => {
                 note!("salloc: Relinquishing job allocation {number}");
@@ -97,16 +100,11 @@ impl Messages {
                 note!("srun: error: {}: task 0: Exited with exit code {code}", host());
             }
             (Messages::Srun { .. }, Phase::Done { exit: Exit::Signal(signal), .. }) => {
-                let name = Signal::try_from(*signal).map_or("signal", Signal::as_str);
-                note!("srun: error: {}: task 0: {name}", host());
+                note!("srun: error: {}: task 0: {}", host(), signal_words(*signal));
             }
             (Messages::Srun { .. }, phase) => {
                 note!("srun: error: job {number}: {}", ended_text(phase, Instants::exact()));
             }
         }
     }
-}
-
-fn host() -> String {
-    crate::slurm_names::host()
 }
