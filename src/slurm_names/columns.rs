@@ -177,11 +177,7 @@ pub(super) const ACCOUNTING: &[AccountingColumn] = &[
     accounted("Group", 9, |of, part| group(of, part).map_or_else(String::new, |group| group.name)),
     accounted("JobID", -12, |of, part| of.id() + &part.suffix()),
     accounted("JobIDRaw", -12, |of, part| of.job.number.to_string() + &part.suffix()),
-    accounted("JobName", 10, |of, part| match part {
-        Part::Job => of.job.name.clone(),
-        Part::Script => "batch".to_owned(),
-        Part::Step(step) => without_breaks(&step.name),
-    }),
+    accounted("JobName", 10, |of, part| if part.is_step() { part.name() } else { of.job.name.clone() }),
     accounted("Layout", 9, |_, part| if part.is_step() { "Unknown".to_owned() } else { String::new() }),
     accounted("MaxDiskRead", 12, |of, part| of_script(of, part, |usage| amount(usage.io_read))),
     accounted("MaxDiskWrite", 12, |of, part| of_script(of, part, |usage| amount(usage.io_written))),

@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use miserly_api::model::{Exit, Failure, JobView, KilledBy, Phase, StepView, WaitReason};
 use nix::unistd::{Group, Uid, User};
 
+use super::columns::without_breaks;
+
 /// A state of Slurm: its name and its short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
@@ -95,6 +97,15 @@ impl Part<'_> {
         !matches!(self, Part::Job)
     }
 
+    /// Returns the name of a step.
+    pub(super) fn name(self) -> String {
+        match self {
+            Part::Job => String::new(),
+            Part::Script => "batch".to_owned(),
+            Part::Step(step) => without_breaks(&step.name),
+        }
+    }
+
     /// Returns what follows the number of the job.
     pub(super) fn suffix(self) -> String {
         match self {
@@ -109,12 +120,11 @@ impl Facts<'_> {
     /// Returns the state of a part of the job.
     pub(super) fn state_of(&self, part: Part) -> State {
         let step = match part {
-            Part::Job => return self.state(),
             // A script that a signal ended counts as cancelled.
             Part::Script if self.state().name == "FAILED" && self.exit_of(part).1 > 0 => {
                 return named("CANCELLED");
             }
-            Part::Script => return self.state(),
+            Part::Job | Part::Script => return self.state(),
             Part::Step(step) => step,
         };
         match (step.ended.map(|end| end.exit), self.job.phase.ended()) {

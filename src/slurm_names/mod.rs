@@ -95,7 +95,8 @@ pub(crate) fn run(name: &str) -> ExitCode {
         Err(error) => {
             print_error(name, &error);
             // These three have another code for a mistake in the command line, also in the form of a value.
-            let is_form = || crate::failure::text(&error).starts_with("Invalid ");
+            let text = crate::failure::text(&error);
+            let is_form = || text.starts_with("Invalid ") && !text.starts_with("Invalid numeric value");
             let is_usage = ["sbatch", "srun", "salloc"].contains(&name) && (error.is::<Usage>() || is_form());
             if is_usage { ExitCode::from(255) } else { ExitCode::FAILURE }
         }

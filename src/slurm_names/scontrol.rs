@@ -344,10 +344,7 @@ fn steps(client: &Client, step: Option<&str>) -> anyhow::Result<String> {
         let of = Facts { job: Cow::Borrowed(job), now, host: &host, indexes: None };
         let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
         for part in parts(job).filter(runs).filter(is_named) {
-            let (name, tasks) = match part {
-                Part::Step(step) => (&step.name[..], step.tasks),
-                Part::Job | Part::Script => ("batch", 1),
-            };
+            let tasks = if let Part::Step(step) = part { step.tasks } else { 1 };
             text += &block(
                 &[
                     format!(
@@ -358,7 +355,7 @@ fn steps(client: &Client, step: Option<&str>) -> anyhow::Result<String> {
                         stamp(of.began_of(part))
                     ),
                     format!("State={} Partition={} NodeList={host}", of.state_of(part).name, job.queue),
-                    format!("Nodes=1 CPUs={} Tasks={tasks} Name={}", of.cpus_of(part), without_breaks(name)),
+                    format!("Nodes=1 CPUs={} Tasks={tasks} Name={}", of.cpus_of(part), part.name()),
                 ],
                 false,
             );

@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 use miserly_api::client::Client;
-use miserly_api::model::{Filter, JobView, job_ranges};
+use miserly_api::model::{Filter, JobView, WaitReason, job_ranges};
 use serde_json::{Value, json};
 
 use super::columns::{QUEUE, QueueColumn, cell_width, dependency, queue_column, tres};
-use super::facts::{Facts, State, state};
+use super::facts::{Facts, Part, State, short_clock, state};
 use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
+use super::sacct::parts;
 use super::{CLUSTER, client, given, host, refused, repeat};
 use crate::output::{print, print_json};
 
@@ -49,8 +50,12 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
 fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {
     let wanted = Wanted::new(given).map_err(anyhow::Error::msg)?;
     let format = Format::new(given).map_err(anyhow::Error::msg)?;
-    let found = wanted.find(client, format.has_details() || given.has("json"))?;
+    let found = wanted.find(client, format.has_details() || given.has("json") || given.has("steps"))?;
     let host = host();
+    if given.has("steps") {
+        print(&steps(&found, given, wanted.now, &host))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut facts = facts(&found, given, wanted.now, &host);
     if given.has("json") {
         print_json(&document(&facts))?;
@@ -129,7 +134,7 @@ impl Wanted {
     }
 }
 
-/// Returns the jobs with one line each; jobs of an array that wait for the same reason have one together.
+/// Returns the jobs with one line each; jobs of an array that wait for their turns have one together.
 fn facts<'a>(found: &'a [JobView], given: &Given, now: Timestamp, host: &'a str) -> Vec<Facts<'a>> {
     let each = given.has("array") || given.has("array-unique") || given.has("json");
     let single = |job: &'a JobView| Facts { job: Cow::Borrowed(job), now, host, indexes: None };
@@ -140,8 +145,7 @@ fn facts<'a>(found: &'a [JobView], given: &Given, now: Timestamp, host: &'a str)
         let is_alike = |job: &&JobView| {
             waits(job)
                 && job.array == first.array
-                && job.reasons.first().map(std::mem::discriminant)
-                    == first.reasons.first().map(std::mem::discriminant)
+                && own_wait(job).map(std::mem::discriminant) == own_wait(first).map(std::mem::discriminant)
         };
         let alike = if each || first.array.is_none() || !waits(first) {
             1
@@ -160,6 +164,19 @@ fn facts<'a>(found: &'a [JobView], given: &Given, now: Timestamp, host: &'a str)
         rest = others;
     }
     facts
+}
+
+/// Returns why a job waits for something of its own. Slurm has one line for all jobs of an array that wait for their turns.
+fn own_wait(job: &JobView) -> Option<&WaitReason> {
+    job.reasons.first().filter(|reason| {
+        matches!(
+            reason,
+            WaitReason::Held
+                | WaitReason::Begin { .. }
+                | WaitReason::After { .. }
+                | WaitReason::Reservation { .. }
+        )
+    })
 }
 
 /// The columns of a list.
@@ -285,6 +302,41 @@ fn text(facts: &[Facts], format: &Format, given: &Given, now: Timestamp) -> Stri
     }
     for of in facts {
         text += &format.line(|column| (column.value)(of));
+    }
+    text
+}
+
+/// Returns the running steps of jobs.
+fn steps(found: &[JobView], given: &Given, now: Timestamp, host: &str) -> String {
+    let line = |cells: [&str; 6]| {
+        let [id, name, queue, user, time, node] = cells;
+        let cut = |text: &str, width| fitted(text, Some(width), true);
+        format!(
+            "{} {} {} {} {} {node}\n",
+            cut(id, 15),
+            cut(name, 8),
+            cut(queue, 9),
+            cut(user, 8),
+            cut(time, 9)
+        )
+    };
+    let mut text = String::new();
+    if !given.has("noheader") {
+        text += &line(["STEPID", "NAME", "PARTITION", "USER", "TIME", "NODELIST"]);
+    }
+    let wanted = given.list("steps");
+    for job in found {
+        let of = Facts { job: Cow::Borrowed(job), now, host, indexes: None };
+        let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
+        let mut running: Vec<Part> = parts(job).filter(runs).collect();
+        running.sort_by_key(|part| matches!(part, Part::Script));
+        for part in running {
+            let id = of.id() + &part.suffix();
+            if wanted.is_empty() || wanted.contains(&id) {
+                let (name, time) = (part.name(), short_clock(of.elapsed_of(part)));
+                text += &line([&id, &name, &job.queue, &job.user, &time, host]);
+            }
+        }
     }
     text
 }

@@ -60,7 +60,15 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     for job in running {
         let of = Facts { job: Cow::Borrowed(job), now: Timestamp::now(), host: &host, indexes: None };
         let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
-        for part in parts(job).filter(runs) {
+        let wanted = named.iter().filter(|one| one.admits(job)).find_map(|one| one.step.as_deref());
+        let is_wanted = |part: &Part| wanted.is_none_or(|step| part.suffix()[1..] == *step);
+        let mut running: Vec<Part> = parts(job).filter(runs).filter(is_wanted).collect();
+        if !given.has("allsteps") {
+            // Steps of srun come before the script.
+            running.sort_by_key(|part| matches!(part, Part::Script));
+            running.truncate(1);
+        }
+        for part in running {
             text +=
                 &line(columns.iter().map(|(column, width)| ((column.value)(&of, part), *width)).collect());
         }

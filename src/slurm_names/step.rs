@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use miserly_api::client::Client;
@@ -37,8 +37,8 @@ const PASSED: [Signal; 8] = [
     Signal::SIGWINCH,
 ];
 
-/// The time in which a daemon that is away may come back before a step begins without it.
-const AWAY_MOST: Duration = Duration::from_secs(5);
+/// The tries to record a step before it begins without the daemon, which may be away.
+const TRIES: u32 = 5;
 
 /// The step: its job, its number, and the number of its tasks.
 struct Step<'a> {
@@ -131,14 +131,14 @@ impl Recorded {
             let name = name.unwrap_or_else(|| program_name(&given.words[0].to_string_lossy()));
             let client = super::client()?;
             let request = BeginStepRequest { name, tasks, cpus };
-            let begin = Instant::now();
-            loop {
+            for _ in 1..TRIES {
                 match client.begin_step(job, &request) {
-                    Ok(number) => return Ok(Recorded { client, job, step: number.step }),
-                    Err(error) if is_away(&error) && begin.elapsed() < AWAY_MOST => std::thread::sleep(AWAY),
-                    Err(error) => return Err(error.into()),
+                    Err(error) if is_away(&error) => std::thread::sleep(AWAY),
+                    answer => return Ok(Recorded { client, job, step: answer?.step }),
                 }
             }
+            let step = client.begin_step(job, &request)?.step;
+            Ok(Recorded { client, job, step })
         };
         recorded()
             .inspect_err(|error| note!("srun: warning: the accounting will not have this step: {error}"))
@@ -177,7 +177,7 @@ impl Step<'_> {
             match self.start(nth, &shared) {
                 Ok(mut child) => {
                     if self.given.has("label") {
-                        printers.extend(labelled(nth, &mut child));
+                        printers.extend(labelled(nth, &mut child)?);
                     }
                     inputs.extend(child.stdin.take());
                     tasks.push(Task { nth, child, status: None });
@@ -193,7 +193,7 @@ impl Step<'_> {
             }
         }
         if !inputs.is_empty() {
-            std::thread::spawn(move || broadcast(inputs));
+            small_thread().spawn(move || broadcast(inputs))?;
         }
         let ended = self.wait(&mut tasks, signals)?;
         for printer in printers {
@@ -238,7 +238,7 @@ impl Step<'_> {
                 let (number, sender) = (info.ssi_signo.cast_signed(), info.ssi_pid.cast_signed());
                 if let Ok(passed) = Signal::try_from(number)
                     && passed != Signal::SIGCHLD
-                    && !is_outer_ancestor(sender)
+                    && is_passed_on(sender)
                 {
                     end(tasks, passed);
                 }
@@ -458,6 +458,11 @@ impl Output {
     }
 }
 
+/// Returns whether the tasks do not get a signal from this sender themselves. The kernel, as the sender of those of a terminal, is 0.
+fn is_passed_on(sender: i32) -> bool {
+    if sender == 0 { has_groups() } else { !is_outer_ancestor(sender) }
+}
+
 /// Returns whether a process is an ancestor of this one outside the session of the job: the shim, whose signals all processes get.
 fn is_outer_ancestor(sender: i32) -> bool {
     let in_job = getsid(Some(Pid::from_raw(sender))).is_ok_and(|session| getsid(None) == Ok(session));
@@ -484,11 +489,11 @@ fn end(tasks: &mut [Task], signal: Signal) {
 }
 
 /// Prints the lines of a task with its number before them.
-fn labelled(nth: u64, child: &mut Child) -> Vec<JoinHandle<()>> {
+fn labelled(nth: u64, child: &mut Child) -> std::io::Result<Vec<JoinHandle<()>>> {
     let output = child.stdout.take().map(|output| Box::new(output) as Box<dyn Read + Send>);
     let error = child.stderr.take().map(|error| Box::new(error) as Box<dyn Read + Send>);
     let print = |from: Box<dyn Read + Send>, to_error: bool| {
-        std::thread::spawn(move || {
+        small_thread().spawn(move || {
             for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
                 let line = [format!("{nth}: ").as_bytes(), &line, b"\n"].concat();
                 let printed = if to_error {
@@ -505,6 +510,11 @@ fn labelled(nth: u64, child: &mut Child) -> Vec<JoinHandle<()>> {
     };
     let output = output.map(|output| print(output, false));
     output.into_iter().chain(error.map(|error| print(error, true))).collect()
+}
+
+/// Returns a thread with a small stack: the memory of the job may be small.
+fn small_thread() -> std::thread::Builder {
+    std::thread::Builder::new().stack_size(64 << 10)
 }
 
 /// Copies the input of this process to all tasks.

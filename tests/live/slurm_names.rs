@@ -106,12 +106,12 @@ fn a_batch_job_from_its_submission_to_its_accounting() {
     names.write(
         "job.sh",
         "#!/bin/sh\n#SBATCH -J train -t 2:30 --mem=20M # a comment\n#SBATCH --output=%x-%j.log --comment='a b'\necho $1 \
-         $SLURM_JOB_ID $SLURM_NTASKS $SLURM_JOB_NUM_NODES $SLURM_PROCID $SLURM_RESTART_COUNT.\nexit 3\n",
+         $SLURM_JOB_ID ${SLURM_NTASKS-none} $SLURM_JOB_NUM_NODES $SLURM_PROCID $SLURM_RESTART_COUNT.\nexit 3\n",
     );
     assert_eq!(names.prints("sbatch job.sh first"), "Submitted batch job 1\n");
     let ended = names.daemon.wait(1);
     assert_eq!((ended.time, ended.memory), (150.0, 20 << 20));
-    assert_eq!(names.read("train-1.log"), "first 1 1 1 0 .\n");
+    assert_eq!(names.read("train-1.log"), "first 1 none 1 0 .\n");
     assert_eq!(
         names.prints("sacct -P -j 1 -o JobID,JobIDRaw,JobName,State,ExitCode,Timelimit,ReqMem,Comment"),
         "JobID|JobIDRaw|JobName|State|ExitCode|Timelimit|ReqMem|Comment\n\
@@ -191,8 +191,8 @@ fn a_queue_in_all_its_forms() {
         ),
         "{queue}"
     );
-    assert!(queue.contains(&format!("{array}_[1-9]     batch     wrap")), "{queue}");
-    assert!(queue.contains("(JobArrayTaskLimit)"), "{queue}");
+    assert!(queue.contains(&format!("{array}_[0-9%1]     batch     wrap")), "{queue}");
+    assert!(queue.contains("(Resources)"), "{queue}");
     assert_eq!(names.prints("squeue -h -r -o %i").lines().count(), 11);
     assert_eq!(
         names.prints(&format!("squeue -h -j {first} -o %.10i|%-6t|%8j|%l|%D|%C")),
@@ -283,9 +283,26 @@ fn steps_run_their_tasks_and_exit_as_the_worst() {
          srun -n 3 true; echo code $?\n\
          srun -n 1 no-such-program; echo code $?\n\
          srun -n1 bash -c 'trap \"exit 5\" USR1; touch ready; while :; do sleep 0.1; done' & \n\
-         while [ ! -e ready ]; do sleep 0.1; done; kill -USR1 $!; wait $!; echo code $?\n",
+         while [ ! -e ready ]; do sleep 0.1; done; kill -USR1 $!; wait $!; echo code $?\n\
+         srun -n1 bash -c 'sleep 1000 & echo $! > child; wait' & \n\
+         while [ ! -s child ]; do sleep 0.1; done; kill $!; wait $!; echo code $?\n\
+         while kill -0 $(cat child); do sleep 0.1; done; echo gone\n",
     );
-    names.prints("sbatch --wait --parsable job.sh");
+    let job = names.prints("sbatch --wait --parsable job.sh");
+    let rows = names.prints(&format!("sacct -nP -j {} -o JobID,JobName,State,ExitCode,NTasks", job.trim()));
+    let steps: Vec<&str> = rows.lines().skip(2).map(|row| row.split_once('.').unwrap().1).collect();
+    assert_eq!(
+        steps,
+        [
+            "0|bash|COMPLETED|0:0|2",
+            "1|bash|FAILED|7:0|2",
+            "2|cat|COMPLETED|0:0|2",
+            "3|bash|CANCELLED|0:9|1",
+            "4|no-such-program|FAILED|2:0|1",
+            "5|bash|FAILED|5:0|1",
+            "6|bash|CANCELLED|0:15|1",
+        ]
+    );
     assert_eq!(names.read("step-0.0") + &names.read("step-0.1"), "0/2 0\n1/2 0\n");
     let out = names.read("out");
     for line in [
@@ -298,6 +315,8 @@ fn steps_run_their_tasks_and_exit_as_the_worst() {
         "execve(): no-such-program",
         "code 2\n",
         "code 5\n",
+        "code 143\n",
+        "gone\n",
     ] {
         assert!(out.contains(line), "{line:?} is missing: {out}");
     }
@@ -335,18 +354,20 @@ fn what_cannot_be_is_refused_in_words_that_help() {
     names.fails("sbatch -L matlab --wrap true", "--licenses: there are no licenses");
     names.fails("sbatch -p nope --wrap true", "Invalid partition name specified");
     names.fails("sbatch -t 2-0 --wrap true", "allows at most 1d");
-    names.fails("sbatch -t ten --wrap true", "Invalid --time specification");
-    names.fails("sbatch --mem=x --wrap true", "Invalid --mem specification: x");
+    names.fails_with(255, "sbatch -t ten --wrap true", "Invalid --time specification");
+    names.fails_with(255, "sbatch --mem=x --wrap true", "Invalid --mem specification: x");
     names.fails("sbatch -d after:1 --wrap true", "--dependency=after:1");
     names.fails("sbatch -o no/such/folder/out --wrap true", "the folder no/such/folder does not exist");
     names.fails("sbatch missing.sh", "Unable to open file missing.sh");
     names.fails("sbatch --wrap true argument", "Script arguments not permitted with --wrap option");
     names.fails("squeue -j 99", "slurm_load_jobs error: Invalid job id specified");
     names.fails("scontrol show job 99", "slurm_load_jobs error: Invalid job id specified");
-    names.fails("scancel 99", "Kill job error on job id 99: Invalid job id specified");
+    assert!(names.run("scancel 99").status.success());
+    let output = names.run("scancel -v 99");
+    assert!(text(&output.stderr).contains("Kill job error on job id 99: Invalid job id specified"));
     names.fails("scancel", "No job identification provided");
     names.fails("scancel --name= --me", "--name: the value is empty");
-    names.fails("squeue -u no-such-user", "Invalid user name: no-such-user");
+    names.fails("squeue -u no-such-user", "Invalid user: no-such-user");
     names.fails("squeue -t moving", "Invalid job state specified: moving");
     names.fails("sacct -o what", "Invalid field requested: \"what\"");
     names.write("plain.sh", "echo\n");

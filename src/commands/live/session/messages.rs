@@ -83,9 +83,9 @@ impl Messages {
     pub(super) fn ended(self, job: &JobView) {
         let number = job.number;
         match (self, &job.phase) {
-            (Messages::Quiet, _)
+            (Messages::Quiet | Messages::Srun { ends: false, .. }, _)
             | (Messages::Own, Phase::Done { .. })
-            | (Messages::Srun { ends: false, .. }, _) => {}
+            | (Messages::Srun { .. }, Phase::Done { exit: Exit::Code(0), .. }) => {}
             (Messages::Own, phase) => note!("job {number}: {}", ended_text(phase, Instants::exact())),
             (Messages::Salloc, Phase::Done { .. } | Phase::Killed { by: KilledBy::User, .. }) => {
                 note!("salloc: Relinquishing job allocation {number}");
@@ -95,7 +95,6 @@ impl Messages {
                 note!("salloc: Relinquishing job allocation {number}");
                 note!("salloc: Job allocation {number} has been revoked.");
             }
-            (Messages::Srun { .. }, Phase::Done { exit: Exit::Code(0), .. }) => {}
             (Messages::Srun { .. }, Phase::Done { exit: Exit::Code(code), .. }) => {
                 note!("srun: error: {}: task 0: Exited with exit code {code}", host());
             }
