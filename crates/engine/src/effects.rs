@@ -460,6 +460,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(mut record) = self.jobs.remove(number) else { return };
         self.dependencies.untrack(number);
         self.dependencies.leave_place(number);
+        self.latest_starts.set(number, None);
+        self.overruns.set(number, None);
         if let Some(attempt) = record.waiting_attempt() {
             // Its end concerns no job then. If its window has begun, the command ends, too.
             self.batch.act(attempt, Action::Kill { grace: Span::ZERO });

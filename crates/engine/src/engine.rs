@@ -16,6 +16,7 @@ use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
 use crate::dependency::expected_ends::expected_end;
 use crate::dependency::tracker::DependencyTracker;
+use crate::job::instants::JobInstants;
 use crate::job::table::JobTable;
 use crate::job::unrecorded::UnrecordedJobs;
 use crate::journal::checkpoint_schedule::SinceCheckpoint;
@@ -151,6 +152,10 @@ pub struct Engine<L, J> {
     /// The planned windows that shims have.
     pub(crate) windows: SentWindows,
     pub(crate) shims: WaitingShims,
+    /// The instants at which jobs are given up that have not run by then.
+    pub(crate) latest_starts: JobInstants,
+    /// The instants at which it is decided whether jobs run on past their windows.
+    pub(crate) overruns: JobInstants,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -253,7 +258,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         // Until the journal takes the facts, nothing else is played.
         let open = self.dependencies.is_unsettled().then_some(self.values.last_instant());
-        let due = || self.next_due().into_iter().chain(self.next_pruning()).chain(open).min();
+        let due = || {
+            let overrun = self.overruns.next();
+            self.next_due().into_iter().chain(overrun).chain(self.next_pruning()).chain(open).min()
+        };
         self.retry.at().or_else(due)
     }
 
@@ -264,7 +272,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             end,
             self.jobs.running().filter_map(|number| expected_end(self.entry(number)?)).min()
         );
-        end.into_iter().chain(self.dependencies.next_due()).chain(self.system.wake()).min()
+        let given_up = self.latest_starts.next();
+        end.into_iter().chain(given_up).chain(self.dependencies.next_due()).chain(self.system.wake()).min()
     }
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
@@ -303,6 +312,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
             self.handle_request(now, &caller, *request, requester)?;
         }
+        self.decide_overruns(now)?;
         self.fit_pools(now)?;
         self.remove_past_reservations(now)?;
         self.settle_dependencies(now, None)

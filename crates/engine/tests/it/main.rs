@@ -39,6 +39,8 @@ mod selections;
 
 mod arrays;
 
+mod latest_starts;
+mod overruns;
 mod retries;
 
 mod gpus;
