@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use miserly_api::model::{Interaction, program_name};
 
 use super::options::{self, Given};
-use super::submission::{Requested, check_immediate, set_variables};
+use super::submission::{Requested, check_started, set_variables};
 use super::{client, given, step};
 use crate::commands::live::{begin_session, block_signals, check_terminal, submission_of_command, terminal};
 
@@ -51,8 +51,7 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     set_variables(&mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     submission.no_opportunistic = true;
-    check_immediate(&given, &client, &submission)?;
-    begin_session(client, &submission, !given.has("verbose"), &signals)
+    check_started(&submission, begin_session(client, &submission, !given.has("verbose"), &signals)?)
 }
 
 /// The options of a step that are of its tasks.

@@ -58,6 +58,8 @@ pub enum Input {
     EpilogFailed(Attempt, String),
     /// An attempt does not end although it shall.
     Overdue(Attempt, OverdueCause),
+    /// An attempt uses almost no processor time since an instant, or is active again.
+    Idle(Attempt, Option<Time>),
     /// An attempt has lost the sole use of processors that were promised to it, for this reason.
     CapacityLost(Attempt, String),
     /// The processors that are online from now on, by number.
@@ -186,6 +188,7 @@ impl Inputs {
                     Used,
                     EpilogFailed,
                     Overdue,
+                    Idle,
                     CapacityLost,
                     Online,
                     Slept,
@@ -200,6 +203,7 @@ impl Inputs {
                 Input::Used(attempt, usage) => sorted.facts.used.push((attempt, usage)),
                 Input::EpilogFailed(attempt, why) => sorted.facts.epilogs.push((attempt, why)),
                 Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
+                Input::Idle(attempt, since) => sorted.facts.idle.push((attempt, since)),
                 Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
                 Input::Holds(attempt, window) => sorted.held.push((attempt, window)),
                 Input::Began(begun) => sorted.facts.begun.push(begun),
@@ -278,7 +282,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let Facts { launches, ends, used, epilogs, begun, overdue, losses, online } = inputs.facts.clone();
+        let Facts { launches, ends, used, epilogs, begun, overdue, idle, losses, online } = inputs.facts.clone();
         self.settle_left_out(now)?;
         // After a failed commit no action followed what was due.
         let was_away = inputs.away
@@ -308,6 +312,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         for (attempt, cause) in overdue {
             self.record_overdue(attempt, cause);
+        }
+        for (attempt, since) in idle {
+            self.record_idle(attempt, since);
         }
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
             self.handle_request(now, &caller, *request, requester)?;

@@ -94,6 +94,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Records since when an attempt is idle.
+    pub(crate) fn record_idle(&mut self, attempt: Attempt, since: Option<Time>) {
+        let Some(run) = self.jobs.run_mut(attempt.job).filter(|run| run.nth == attempt.nth) else { return };
+        if run.idle_since != since {
+            mark!("an attempt is idle, or active again");
+            run.idle_since = since;
+            self.batch.touch(attempt.job);
+        }
+    }
+
     /// Plays a round now.
     pub(crate) fn play_now(&mut self, now: Now, round: Round) -> Result<Vec<(i64, Effect)>, EngineError> {
         let at = self.fresh(now)?;

@@ -75,6 +75,7 @@ pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
 pub use miserly_attempt::files::CPUS;
 pub use miserly_attempt::shim::{BEGIN_DELAY, STOP_TIMEOUT};
 pub use miserly_attempt::{
+    Activity, IdleRule,
     AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
     CommandSpec, CriticalPriority, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction,
     JobUser, KillResult, LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, Predecessors,

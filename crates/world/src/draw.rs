@@ -164,11 +164,14 @@ struct Features {
     earlier: bool,
     blocks: bool,
     sizes: bool,
+    latest_starts: bool,
+    overruns: bool,
 }
 
 /// Returns the script of a seed, with this number of steps. A `wide` one has more kinds of steps and features.
 pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let [mut draws, mut more, mut sizes] = [0, 1, 2].map(|sequence| Draws { seed, sequence, nth: 0 });
+    let mut bounds = Draws { seed, sequence: 6, nth: 0 };
     let mut machine = machine(&mut draws);
     if wide {
         machine.user_jobs = more.one_in(6).then(|| 1 + more.below(3));
@@ -210,6 +213,8 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         earlier: more.one_in(8),
         blocks: wide && more.one_in(6),
         sizes: equal,
+        latest_starts: bounds.one_in(4),
+        overruns: bounds.one_in(4),
     };
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
@@ -218,6 +223,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         draws,
         more,
         sizes,
+        bounds,
         machine: machine.clone(),
         kinds,
         features,
@@ -301,6 +307,8 @@ struct Maker {
     more: Draws,
     /// The draws of resizable jobs.
     sizes: Draws,
+    /// The draws of latest starts and of runs past a limit.
+    bounds: Draws,
     machine: MachineSetup,
     kinds: Vec<Kind>,
     features: Features,
@@ -381,8 +389,22 @@ impl Maker {
         if features.sizes {
             self.size(&mut wish, most);
         }
+        self.bound(&mut wish);
         let user = self.user();
         Step::Submit { tag: self.tags, user, wish: Box::new(wish) }
+    }
+
+    /// Gives some jobs a longest wait, and lets some run on past their limits.
+    fn bound(&mut self, wish: &mut Wish) {
+        let Features { latest_starts, overruns, .. } = self.features;
+        let bounds = &mut self.bounds;
+        if latest_starts && bounds.one_in(2) {
+            let most = if bounds.one_in(6) { 1 } else { 60 * SECOND };
+            wish.start_within = Some(bounds.ticks(most));
+        }
+        let of_queue = self.machine.queues.get(wish.queue).map_or("", |(policy, _)| policy.as_str());
+        let shares = of_queue.starts_with("gang") || of_queue.starts_with("eqspatial");
+        wish.overrun = overruns && !shares && bounds.one_in(2);
     }
 
     /// Makes most jobs resizable, with at most `most` processors.

@@ -230,6 +230,12 @@ pub struct Wish {
     pub begin: Option<i64>,
     /// Latest end, ticks from now.
     pub deadline: Option<i64>,
+    /// Longest wait, in ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<i64>,
+    /// Whether it runs on past its limit while no other job needs its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overrun: bool,
     /// Conditions on other submissions.
     pub after: Vec<(Condition, u32)>,
     /// Members of an array; 0 is no array.

@@ -803,6 +803,8 @@ impl World {
             }),
             begin: wish.begin.map(|ticks| self.wall_in(ticks)),
             deadline: wish.deadline.map(|ticks| self.wall_in(ticks)),
+            start_within: wish.start_within.map(|ticks| Span::from_ticks(ticks).as_secs_f64()),
+            overrun_if_idle: wish.overrun,
             conditions: wish.after.iter().map(condition).collect::<Option<_>>()?,
             array,
             restartable: wish.restartable,
@@ -906,8 +908,10 @@ impl World {
 /// Returns whether users have another job than before.
 fn is_other(before: Option<&JobRow>, now: &JobRow) -> bool {
     let record = |row: &JobRow| serde_json::from_str::<Record>(&row.body).ok();
-    let of_users =
-        |row| record(row).map(|of| (of.submission, of.time, of.held_by, of.state == JobState::Held));
+    let of_users = |row| {
+        let limit = |of: &Record| of.time - of.overrun.unwrap_or(Span::ZERO);
+        record(row).map(|of| (limit(&of), of.submission, of.held_by, of.state == JobState::Held))
+    };
     before.is_none_or(|before| before != now && of_users(before) != of_users(now))
 }
 

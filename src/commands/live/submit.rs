@@ -73,6 +73,17 @@ pub(super) fn accepted_text(jobs: &[Accepted]) -> String {
 }
 
 fn prospect_text(job: &Accepted) -> String {
+    let text = start_text(job);
+    match job.start_by {
+        // A promise is a latest start: the job may start earlier.
+        Some(by) if job.promise.is_none_or(|window| window.start > by) => {
+            format!("{text}; given up unless it starts by {}", local(by))
+        }
+        _ => text,
+    }
+}
+
+fn start_text(job: &Accepted) -> String {
     match (&job.promise, job.started) {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),

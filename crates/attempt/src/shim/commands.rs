@@ -5,6 +5,7 @@ use std::time::Duration;
 use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
+use super::idle::IdleWatch;
 use super::host::{Host, Recipients, Signal, StopScan, ThreadClass};
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
@@ -320,6 +321,7 @@ impl<H: Host> Supervisor<H> {
             affinity: self.host.affinity(),
             end: self.timeline.end(),
             window: self.mode.window().cloned(),
+            activity: self.idle.as_ref().map(IdleWatch::activity),
         }
     }
 

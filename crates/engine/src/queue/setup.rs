@@ -140,6 +140,19 @@ pub struct QueueTerms {
     /// An earlier version gave its promises without slack. New ones have it.
     #[serde(default = "promise_slack", with = "ticks")]
     pub promise_slack: Span,
+    /// What happens to jobs that use almost no processor time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleTerms>,
+}
+
+/// What happens to idle jobs: to those that use almost no processor time in their windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct IdleTerms {
+    /// The time after which such a job is idle.
+    #[serde(with = "ticks")]
+    pub after: Span,
+    /// Whether it is ended then. Else it is only warned.
+    pub ends: bool,
 }
 
 const fn yes() -> bool {
@@ -160,6 +173,7 @@ impl Default for QueueTerms {
             strict: false,
             pause: true,
             promise_slack: QueueTerms::PROMISE_SLACK,
+            idle: None,
         }
     }
 }

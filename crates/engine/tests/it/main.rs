@@ -39,6 +39,7 @@ mod selections;
 
 mod arrays;
 
+mod idle;
 mod latest_starts;
 mod overruns;
 mod retries;
