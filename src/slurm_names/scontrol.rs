@@ -61,7 +61,13 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
         words.split_first().context("show: write job, node, partition, config or hostnames")?;
     let text = match what.to_ascii_lowercase().as_str() {
         "job" | "jobs" => return show_jobs(rest, one_line),
-        "node" | "nodes" => show_node(&client()?)?,
+        "node" | "nodes" => {
+            let wanted = rest.first().map(|list| host_names(list)).unwrap_or_default();
+            if let Some(other) = wanted.lines().find(|name| *name != host()) {
+                bail!("Node {other} not found");
+            }
+            show_node(&client()?)?
+        }
         "partition" | "partitions" => show_partitions(&client()?, rest.first().map(String::as_str))?,
         "config" => config(&client()?)?,
         "hostnames" | "hostname" => {

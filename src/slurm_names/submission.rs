@@ -193,6 +193,9 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
 
 /// Parses generic resources: `gpu:2`, `gpu:a100:2`, `gpu`, `none`.
 fn gres(text: &str) -> Result<u64, String> {
+    let wrong = || {
+        format!("Invalid generic resource (gres) specification: {text}; there are GPUs only, such as gpu:2")
+    };
     let mut sum = 0_u64;
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty() && *part != "none") {
         let part = part.strip_prefix("gres:").unwrap_or(part).replace("gres/", "").replace('=', ":");
@@ -200,16 +203,13 @@ fn gres(text: &str) -> Result<u64, String> {
             Some("") => 1,
             Some(rest) if rest.starts_with(':') => {
                 let last = rest.rsplit(':').next().unwrap_or_default();
+                let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
                 // A type without a number is one of it.
-                last.parse().unwrap_or(1)
+                if is_number { last.parse::<u64>().map_err(|_| wrong())? } else { 1 }
             }
-            _ => {
-                return Err(format!(
-                    "Invalid generic resource (gres) specification: {text}; there are GPUs only, such as gpu:2"
-                ));
-            }
+            _ => return Err(wrong()),
         };
-        sum = sum.saturating_add(number);
+        sum = sum.checked_add(number).ok_or_else(wrong)?;
     }
     Ok(sum)
 }
@@ -403,7 +403,9 @@ mod tests {
         {
             assert_eq!(gres(text), Ok(number), "{text}");
         }
-        for text in ["mps:2", "gpu:1,mps:2", "gpus"] {
+        for text in
+            ["mps:2", "gpu:1,mps:2", "gpus", "gpu:99999999999999999999", "gpu:18446744073709551615,gpu:1"]
+        {
             assert!(gres(text).is_err(), "{text}");
         }
     }

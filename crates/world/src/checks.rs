@@ -458,13 +458,16 @@ impl World {
         let conditions = self.watch.conditions;
         // An ended job keeps the wall times of its clock.
         let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;
+        // A job may be suspended before its command begins.
+        let (may_compare, stalled) = (!self.suspends && !self.preempts, self.stalled_until);
         let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
         if let Some(before) = &seen.ended {
             // Times are wall times, which move with the clock.
             let same = std::mem::discriminant(before) == std::mem::discriminant(&view.phase);
             return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
         }
-        check_bounds(seen, view, attempt_begun, now)?;
+        let first_begin = attempt_begun.filter(|_| may_compare);
+        check_bounds(seen, view, first_begin, (now, stalled))?;
         note_judged(seen, view, judged, promised, self.preempts)?;
         check_kept(seen, view, begun)?;
         check_history(view)?;
@@ -592,9 +595,14 @@ fn note_judged(
 
 /// A job is given up at its latest start exactly if its command has not begun by then, and runs past its limit only if its user
 /// permits that.
-fn check_bounds(seen: &Seen, view: &JobView, begun: Option<i64>, now: i64) -> Checked {
+fn check_bounds(seen: &Seen, view: &JobView, begun: Option<i64>, (now, stalled): (i64, i64)) -> Checked {
     if view.overrun.is_some() && !seen.wish.overrun {
         return Err("it runs past its limit, which is a hard one".into());
+    }
+    let habit = habit_of(seen, view);
+    let is_idle = view.idle_since.is_some() || matches!(view.phase, Phase::Killed { by: KilledBy::Idle, .. });
+    if is_idle && !habit.lazy && !seen.restored {
+        return Err(format!("it works and counts as idle since {:?}", view.idle_since));
     }
     let given_up = matches!(view.phase, Phase::Failed { why: Failure::NotInTime, .. });
     let Some(start_by) = seen.start_by else {
@@ -610,7 +618,8 @@ fn check_bounds(seen: &Seen, view: &JobView, begun: Option<i64>, now: i64) -> Ch
     if view.runs == 1
         && !seen.restored
         && !seen.clock_lost
-        && begun.is_some_and(|begun| begun > start_by + LATEST_LAUNCH)
+        // A daemon that stalls may have decided the start before.
+        && begun.is_some_and(|begun| begun > start_by.max(stalled) + LATEST_LAUNCH)
     {
         return Err(format!("it had to start by {start_by}, and began at {begun:?}"));
     }
@@ -661,10 +670,15 @@ fn check_history(view: &JobView) -> Checked {
     Ok(())
 }
 
+/// Returns the habit of the last run of a job.
+fn habit_of(seen: &Seen, view: &JobView) -> Habit {
+    let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
+    seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default()
+}
+
 /// The shown exit code of a job is that of its processes.
 fn check_exit(seen: &Seen, view: &JobView) -> Checked {
-    let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
-    let habit: Habit = seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default();
+    let habit = habit_of(seen, view);
     match view.phase {
         Phase::Done { exit: Exit::Code(code), .. } if code != habit.code || habit.signal > 0 => {
             Err(format!("it ended with {code} and not with {}", habit.code))

@@ -216,6 +216,9 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         latest_starts: bounds.one_in(4),
         overruns: bounds.one_in(4),
     };
+    if bounds.one_in(4) {
+        machine.idle = Some((SECOND + bounds.ticks(20 * SECOND), bounds.one_in(2)));
+    }
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
     }
@@ -284,6 +287,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         user_jobs: None,
         user_cpus: None,
         waits: false,
+        idle: None,
     }
 }
 
@@ -436,7 +440,8 @@ impl Maker {
         let is_earlier = self.features.earlier && self.more.one_in(3);
         let version = is_earlier.then(|| self.more.small(2));
         let blocks = self.features.blocks && self.more.one_in(6);
-        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks, checkpoint: None }
+        let lazy = self.machine.idle.is_some() && self.bounds.one_in(2);
+        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks, checkpoint: None, lazy }
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.

@@ -16,7 +16,7 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JobRow, JobState, JournalError, Limits, Now,
+    DaemonInfo, DaemonReply, DaemonRequest, EngineError, IdleTerms, Input, JobRow, JobState, JournalError, Limits, Now,
     Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits, WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
@@ -124,7 +124,7 @@ pub(crate) struct World {
     /// The instant at which the last daemon ended.
     gone_at: i64,
     pub(crate) alone: Alone,
-    stalled_until: i64,
+    pub(crate) stalled_until: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
     pub(crate) full: bool,
@@ -837,7 +837,11 @@ impl World {
                     .with(Kind::Gpus, if place == 0 { machine.gpus } else { 0 }),
             ),
             classes: None,
-            terms: QueueTerms { promise_slack: Span::from_ticks(machine.slack), ..QueueTerms::default() },
+            terms: QueueTerms {
+                promise_slack: Span::from_ticks(machine.slack),
+                idle: machine.idle.map(|(after, ends)| IdleTerms { after: Span::from_ticks(after), ends }),
+                ..QueueTerms::default()
+            },
         };
         let whole = Resources::cpus(u64::from(all)).with(Kind::Memory, memory * machine.queues.len() as u64);
         Setup {

@@ -109,6 +109,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
         let again = record.cause_of_another_run(outcome);
         record.retried.extend(record.failure_to_retry(outcome));
+        let is_too_late = record.is_too_late(at);
         let is_lost = ending == Some(Ending::WrittenOut) && !record.note_write_out(outcome);
         match (ending, outcome) {
             _ if is_lost => {
@@ -128,6 +129,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     mark!("such an attempt ends in the window of its job");
                     self.begin_window(now, at, number);
                 }
+            }
+            (None, AttemptOutcome::NeverRan) if is_too_late => {
+                mark!("a lost start is too late for its job");
+                self.take_start_back(number);
+                self.give_up(now, at, number, round);
             }
             (None, AttemptOutcome::NeverRan) if running => {
                 mark!("a window without a command");

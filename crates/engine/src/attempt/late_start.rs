@@ -104,11 +104,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// The jobs behind it may be delayed for the same cause.
     pub(crate) fn begin_late(&mut self, now: Now, at: Time, attempt: Attempt, round: &mut Round) {
         let (number, never) = (attempt.job, AttemptOutcome::NeverRan);
-        if self.jobs.get(number).is_some_and(|record| record.is_too_late(at)) {
-            mark!("a lost start is too late for its job");
-            self.take_start_back(number);
-            return self.give_up(now, at, number, round);
-        }
         if self.jobs.get(number).is_some_and(|record| record.restarts) {
             mark!("a lost restart is repeated in its window");
             return match self.window_end(number).filter(|end| *end > at) {

@@ -122,6 +122,18 @@ fn a_start_that_was_lost_is_not_repeated_too_late() {
 }
 
 #[test]
+fn an_early_start_that_was_lost_is_not_repeated_too_late() {
+    let mut life = Life::new(1, 2);
+    life.submit(1, job(1, 20));
+    let ahead = life.submit(2, within(5, early(1, 50)));
+    let attempt = Attempt { job: ahead, nth: 1 };
+    let lost = vec![(attempt, AttemptOutcome::NeverRan)];
+    life.begin(9, &Absence { ended: lost, ..Absence::default() });
+    is_given_up(&mut life, 9, ahead, 9);
+    assert!(life.actions(ahead).iter().all(|action| !matches!(action, Action::Launch(_))));
+}
+
+#[test]
 fn the_reply_has_the_latest_start() {
     let mut life = Life::new(1, 1);
     life.submit(1, job(1, 20));
