@@ -40,6 +40,7 @@ c.ConfigurableHTTPProxy.command = [{str(PROXY)!r}]
 c.JupyterHub.authenticator_class = "dummy"
 c.Authenticator.allowed_users = {{{NAME!r}}}
 c.JupyterHub.allow_named_servers = True
+c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 0}}  # A request to spawn returns at once.
 c.JupyterHub.services = [{{"name": "test", "api_token": {TOKEN!r}}}]
 c.JupyterHub.load_roles = [{{
     "name": "test",

@@ -330,7 +330,11 @@ fn a_job_that_does_not_start_at_once_is_given_up() {
     let names = Names::with_defaults();
     let first = names.batch(&["--exclusive"], "sleep 60");
     names.runs(first);
-    names.fails_with(1, "srun --immediate -t 1 true", "Unable to allocate resources: Requested resources are busy");
+    names.fails_with(
+        1,
+        "srun --immediate -t 1 true",
+        "Unable to allocate resources: Requested resources are busy",
+    );
     names.fails("salloc -I1 -t 1 true", "Unable to allocate resources");
     let states = names.prints("sacct -n -X -P -a -o JobID,State");
     assert!(states.contains("2|DEADLINE") && states.contains("3|DEADLINE"), "{states}");

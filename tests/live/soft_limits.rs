@@ -24,7 +24,8 @@ fn a_job_that_does_not_start_in_time_is_given_up_with_an_exit_code() {
     let daemon = Daemon::new(&queue("miser"));
     let first = daemon.submit(&all("sleep 60", 90.0));
     let cpus = cpus().len().to_string();
-    let words = ["--no-opportunistic", "--start-within", "1s", "--time", "10s", "--cpus", &cpus, "--", "true"];
+    let words =
+        ["--no-opportunistic", "--start-within", "1s", "--time", "10s", "--cpus", &cpus, "--", "true"];
     let (code, text) = command(&daemon, &[&["run"][..], &words].concat());
     assert_eq!(code, Some(123), "{text}");
     assert!(text.contains("given up unless it starts by"), "{text}");

@@ -64,8 +64,8 @@ pub use message::{Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessag
 pub use protocol::{Activity, AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
 pub use spec::{
-    AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, IdleRule, Interaction, JobUser, MAX_CPU,
-    OutputFile, Predecessors, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode,
+    AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, IdleRule, Interaction, JobUser,
+    MAX_CPU, OutputFile, Predecessors, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode,
     SpecError, SpecRecord,
 };
 pub use time::BootTime;

@@ -282,7 +282,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let Facts { launches, ends, used, epilogs, begun, overdue, idle, losses, online } = inputs.facts.clone();
+        let Facts { launches, ends, used, epilogs, begun, overdue, idle, losses, online } =
+            inputs.facts.clone();
         self.settle_left_out(now)?;
         // After a failed commit no action followed what was due.
         let was_away = inputs.away

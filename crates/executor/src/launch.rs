@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use miserly_api::model::{self, OutputNames, Submission};
 use miserly_launch::{
-    AttemptSpec, BootTime, CriticalPriority, EarlySignal, Interaction, MachineClock as _, OutputFile,
-    IdleRule, ResizeNotice, ResourceLimits, RunMode,
+    AttemptSpec, BootTime, CriticalPriority, EarlySignal, IdleRule, Interaction, MachineClock as _,
+    OutputFile, ResizeNotice, ResourceLimits, RunMode,
 };
 use serde::{Deserialize, Serialize};
 

@@ -186,8 +186,16 @@ mod tests {
     fn a_name_may_look_like_the_rest_of_the_line() {
         let line = "77 (a) R 1 (b) S 5 70 60 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 3 0 4242 1 1\n";
         let stat = Stat::parse(line).unwrap();
-        let expected =
-            Stat { pid: 77, state: b'S', parent: 5, group: 70, session: 60, cpu_ticks: 100, threads: 3, start_time: 4242 };
+        let expected = Stat {
+            pid: 77,
+            state: b'S',
+            parent: 5,
+            group: 70,
+            session: 60,
+            cpu_ticks: 100,
+            threads: 3,
+            start_time: 4242,
+        };
         assert_eq!((stat, stat.cpu_time()), (expected, Duration::from_secs(1)));
         assert_eq!(Stat::parse("77 (a) R 1 2"), None);
     }

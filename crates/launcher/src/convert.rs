@@ -9,7 +9,8 @@ use miserly_engine::{
 };
 use miserly_executor::{AttemptId, LaunchRequest};
 use miserly_launch::{
-    AttemptEnd, BootTime, EndCause, Exit, IdleRule, Predecessors, ReservedWindow, RunMode, ShimCommand, StartFailure,
+    AttemptEnd, BootTime, EndCause, Exit, IdleRule, Predecessors, ReservedWindow, RunMode, ShimCommand,
+    StartFailure,
 };
 use miserly_marks::{mark, mark_variant};
 

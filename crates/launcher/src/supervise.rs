@@ -394,7 +394,10 @@ impl<S: Site> Supervision<S> {
         let force = self.force.as_ref().and_then(ForcedEnd::next_step);
         let start = self.start.next().filter(|_| self.told != Told::Wait);
         let activity = self.activity.ask_at().filter(|_| self.told != Told::Wait);
-        [again, activity, force, self.look_at, self.desired.next(), start, self.ask_at()].into_iter().flatten().min()
+        [again, activity, force, self.look_at, self.desired.next(), start, self.ask_at()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -441,7 +441,19 @@ impl Maker {
         let version = is_earlier.then(|| self.more.small(2));
         let blocks = self.features.blocks && self.more.one_in(6);
         let lazy = self.machine.idle.is_some() && self.bounds.one_in(2);
-        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks, checkpoint: None, lazy }
+        Habit {
+            ticks,
+            code,
+            stubborn,
+            signal,
+            leaves,
+            version,
+            prolog,
+            epilog,
+            blocks,
+            checkpoint: None,
+            lazy,
+        }
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.

@@ -16,8 +16,9 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    DaemonInfo, DaemonReply, DaemonRequest, EngineError, IdleTerms, Input, JobRow, JobState, JournalError, Limits, Now,
-    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits, WaitingShimLimits,
+    DaemonInfo, DaemonReply, DaemonRequest, EngineError, IdleTerms, Input, JobRow, JobState, JournalError,
+    Limits, Now, Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
+    WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 use miserly_marks::{mark, mark_variant};

@@ -66,7 +66,9 @@ pub(super) fn code(phase: &Phase) -> u8 {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
         // As if SIGTERM had ended it: it never ran, or it exited by itself when it was stopped.
-        Phase::Killed { by: KilledBy::User | KilledBy::Shutdown | KilledBy::Idle, .. } => of_exit(Exit::Signal(15)),
+        Phase::Killed { by: KilledBy::User | KilledBy::Shutdown | KilledBy::Idle, .. } => {
+            of_exit(Exit::Signal(15))
+        }
         Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
         Phase::Failed { why: Failure::Program, .. } => 127,
         Phase::Failed { why: Failure::NotInTime, .. } => NOT_IN_TIME,

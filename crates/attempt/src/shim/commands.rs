@@ -5,8 +5,8 @@ use std::time::Duration;
 use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
-use super::idle::IdleWatch;
 use super::host::{Host, Recipients, Signal, StopScan, ThreadClass};
+use super::idle::IdleWatch;
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;

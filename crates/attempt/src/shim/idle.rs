@@ -104,12 +104,19 @@ mod tests {
 
     /// Looks until a minute, each half of it. The process uses a share of the time, in thousandths, from `used` on. Returns the
     /// actions, with their half minutes.
-    fn look(watch: &mut IdleWatch, halves: std::ops::Range<i64>, share: i64, used: &mut i64) -> Vec<(i64, IdleAction)> {
+    fn look(
+        watch: &mut IdleWatch,
+        halves: std::ops::Range<i64>,
+        share: i64,
+        used: &mut i64,
+    ) -> Vec<(i64, IdleAction)> {
         let mut actions = vec![];
         for half in halves {
             *used += MINUTE / 2 / 1000 * share;
             let time = Duration::from_micros(used.unsigned_abs());
-            actions.extend(watch.look(BootTime(half * MINUTE / 2), vec![((7, 1), time)]).map(|action| (half, action)));
+            actions.extend(
+                watch.look(BootTime(half * MINUTE / 2), vec![((7, 1), time)]).map(|action| (half, action)),
+            );
         }
         actions
     }

@@ -118,10 +118,21 @@ impl<H: Host> Supervisor<H> {
         let due = self.timeline.next().filter(|_| !in_epilog);
         let program = self.programs.next();
         let look_at = self.idle.as_ref().filter(|_| self.pending_end.is_none()).map(IdleWatch::look_at);
-        [look_at, unread, due, program, stop, pending_end, pending_nice, self.place_at, self.scan_at, self.resume_at]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            look_at,
+            unread,
+            due,
+            program,
+            stop,
+            pending_end,
+            pending_nice,
+            self.place_at,
+            self.scan_at,
+            self.resume_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Handles all events, due actions and commands, and records the end if it is due.
@@ -419,11 +430,20 @@ impl<H: Host> Supervisor<H> {
 fn idle_text(job: u64, rule: IdleRule) -> String {
     let left = rule.after.saturating_sub(rule.warn_after());
     let consequence = if rule.ends {
-        format!("it is ended in {} s unless it works", left.as_secs().max(1))
+        format!("it is ended in {} unless it works", time_text(left))
     } else {
         "its processors could serve others".to_owned()
     };
-    format!("job {job} has used almost no processor time for {} s; {consequence}", rule.warn_after().as_secs())
+    let idle = time_text(rule.warn_after());
+    format!("job {job} has used almost no processor time for {idle}; {consequence}")
+}
+
+/// Returns a time in whole minutes, or in seconds if it is short.
+fn time_text(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{} s", seconds.max(1)),
+        seconds => format!("{} min", seconds / 60),
+    }
 }
 
 /// Returns the deadlines of an attempt. No daemon is connected since `absent_since`.

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use miserly_attempt::files::{Flush, STARTED};
 use miserly_attempt::shim::{
-    CpuTimes,
-    self, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
+    self, CpuTimes, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
 };
 use miserly_attempt::{
     AttemptSpec, BootId, BootTime, Connection, CriticalPriority, DaemonHost, Exit, Files, FindError,

@@ -5,8 +5,10 @@ mod machine;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::{IdleRule, AttemptEnd, AttemptPhase, AttemptSpec, EndCause, Exit, FoundAttempt, LaunchError, LossCause,
-    Predecessors, ReservedWindow, RunMode, ShimCommand, ShimRefusal, ShimReply,};
+use miserly_attempt::{
+    AttemptEnd, AttemptPhase, AttemptSpec, EndCause, Exit, FoundAttempt, IdleRule, LaunchError, LossCause,
+    Predecessors, ReservedWindow, RunMode, ShimCommand, ShimRefusal, ShimReply,
+};
 
 use crate::machine::{Found, Machine, at, spec};
 
@@ -67,7 +69,10 @@ fn an_idle_job_is_warned_and_then_ended() {
     assert_eq!(machine.sent(), ["70 Terminate All", "70 Continue All", "80 Kill"]);
     assert_eq!(ended(machine.find().unwrap()).cause, Some(EndCause::Idle));
     let [warning, end] = &machine.written()[..] else { panic!("{:?}", machine.written()) };
-    assert!(warning.contains("almost no processor time for 40 s") && warning.contains("ended in 10 s"), "{warning}");
+    assert!(
+        warning.contains("almost no processor time for 40 s") && warning.contains("ended in 10 s"),
+        "{warning}"
+    );
     assert!(end.contains("because it is idle"), "{end}");
 }
 

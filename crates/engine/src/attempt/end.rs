@@ -201,7 +201,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let message = format!("it had not started {} after {since}", duration(wait));
         let why = Failure::NotInTime;
         let outcome = AttemptOutcome::Failed { at, why, message: message.clone() };
-        if record.is_in_ledger() {
+        let has_missed = record.promise.present().is_some_and(|latest| latest < at);
+        if has_missed {
+            self.lose_expired(now, number);
+        }
+        if self.jobs.get(number).is_some_and(Record::is_in_ledger) {
             self.leave_system(at, number, &outcome, round);
         }
         self.finish(number, Phase::Failed { at: now.wall_at(at), why, message });

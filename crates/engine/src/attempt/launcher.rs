@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
-use crate::{ArrayMember, Credential, MemoryAmount, SentSignal, Usage, IdleTerms};
+use crate::{ArrayMember, Credential, IdleTerms, MemoryAmount, SentSignal, Usage};
 
 /// A start of a job: the job's number, and the attempt number, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

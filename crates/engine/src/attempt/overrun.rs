@@ -1,6 +1,6 @@
 //! Runs past a time limit: a job runs on while no other job needs its place.
 
-use miserly_core::{Amendment, Change, Expected, JobId, Ledger, Round, Span, State, Time};
+use miserly_core::{Amendment, Change, JobId, Ledger, Round, Span, State, Time};
 use miserly_marks::mark;
 
 use crate::request::handler::RequestError;
@@ -39,25 +39,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// It is early enough that neither the early signal nor the grace period has begun.
     pub(crate) fn watch_overrun(&mut self, number: i64) {
         let at = self.jobs.get(number).filter(|record| record.submission.overrun_if_idle);
-        let at = at.and_then(|record| Some(self.overrun_end(number)? - self.overrun_lead(record)));
+        let at = at.and_then(|record| Some(self.window_end(number)? - self.overrun_lead(record)));
         self.overruns.set(number, at);
-    }
-
-    /// Returns the end of the window of a job that its ledger has running.
-    fn overrun_end(&self, number: i64) -> Option<Time> {
-        let record = self.jobs.get(number)?;
-        match self.entry(number)?.state {
-            State::Running { expected: Expected::At(end), .. } => {
-                Some(end - record.cleanup_time(self.setup.cleanup_time))
-            }
-            _ => None,
-        }
     }
 
     /// Returns the time before the end of its window at which it is first decided whether a job runs on.
     fn overrun_lead(&self, record: &Record) -> Span {
         let signal = record.submission.signal.and_then(|signal| span_from_secs(signal.before));
-        Span::from_ticks(record.overrun_step().ticks() / 2) + record.grace(self.setup.grace) + signal.unwrap_or_default()
+        Span::from_ticks(record.overrun_step().ticks() / 2)
+            + record.grace(self.setup.grace)
+            + signal.unwrap_or_default()
     }
 
     /// Decides which of the jobs near the ends of their windows run on.
@@ -74,7 +65,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 record.run.as_ref().is_some_and(|run| run.ending.is_none() && run.in_window)
             };
             let record = self.jobs.get(number).filter(runs);
-            let (Some(record), Some(end)) = (record, self.overrun_end(number)) else { continue };
+            let (Some(record), Some(end)) = (record, self.window_end(number)) else { continue };
             let (step, lead) = (record.overrun_step(), self.overrun_lead(record));
             let longer = at + step + lead - end;
             if end <= at || longer <= Span::ZERO {
@@ -115,11 +106,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ) -> Result<Option<Grant>, RequestError> {
         let number = record.number;
         let Some(job) = self.jobs.handle(number) else { return Ok(None) };
-        let (Some(queue), Some(end)) = (self.system.queue_of(job), self.overrun_end(number)) else {
+        let (Some(queue), Some(end)) = (self.system.queue_of(job), self.window_end(number)) else {
             return Ok(None);
         };
         let passes_deadline = record.deadline.is_some_and(|deadline| end + longer > deadline);
-        if passes_deadline || self.dependencies.dependents(number).next().is_some() || self.is_place_awaited(at) {
+        if passes_deadline
+            || self.dependencies.dependents(number).next().is_some()
+            || self.is_place_awaited(at)
+        {
             return Ok(None);
         }
         self.check_changed_usage(at, record, &Record { time: record.time + longer, ..record.clone() })?;

@@ -45,7 +45,10 @@ fn a_job_that_is_ended_because_it_is_idle_has_failed() {
     let after = Condition { when: When::Ok, job: Some(first), ..Condition::default() };
     let next = life.submit(1, Submission { conditions: vec![after], ..job(1, 5) });
     let (exit, by) = (Exit::Signal(15), Some(KilledBy::Idle));
-    life.turn(50, vec![Input::AttemptEnded(attempt(first, 1), AttemptOutcome::Ended { at: seconds(50), exit, by })]);
+    life.turn(
+        50,
+        vec![Input::AttemptEnded(attempt(first, 1), AttemptOutcome::Ended { at: seconds(50), exit, by })],
+    );
     assert!(matches!(life.job(50, first).phase, Phase::Killed { by: KilledBy::Idle, .. }));
     match life.job(51, next).phase {
         Phase::Failed { message, .. } => assert!(message.contains("because it was idle"), "{message}"),

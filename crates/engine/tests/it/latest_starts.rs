@@ -88,6 +88,19 @@ fn no_wait_at_all_is_now_or_never() {
 }
 
 #[test]
+fn a_promise_that_was_missed_before_is_lost() {
+    let mut life = Life::new(1, 1);
+    // The first one does not end.
+    life.submit(1, job(1, 20));
+    let hasty = life.submit(2, within(30, job(1, 5)));
+    assert_eq!(Life::second(life.job(2, hasty).promise.unwrap().promised.start), 22);
+    life.turn(40, vec![]);
+    is_given_up(&mut life, 40, hasty, 32);
+    let judged = life.job(40, hasty).judged;
+    assert_eq!(judged.last().map(|judged| judged.judgement), Some(Judgement::Lost));
+}
+
+#[test]
 fn an_early_run_is_a_start() {
     let mut life = Life::new(1, 2);
     life.submit(1, job(1, 20));

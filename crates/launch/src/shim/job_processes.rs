@@ -12,7 +12,8 @@ use miserly_cgroup::Capability;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process, kill_process_group, pidfd_getfd, pidfd_open, setpriority_process,
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process, kill_process_group, pidfd_getfd, pidfd_open,
+    setpriority_process,
 };
 
 use super::job_cgroup::JobCgroup;

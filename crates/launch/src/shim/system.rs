@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use miserly_attempt::shim::{CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass};
+use miserly_attempt::shim::{
+    CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass,
+};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Files as _, Identity, JobUser, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 use rustix::event::{PollFd, PollFlags, poll};

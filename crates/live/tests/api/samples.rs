@@ -30,7 +30,14 @@ pub(crate) fn moves() -> Moves {
 
 pub(crate) fn accepted() -> Vec<Accepted> {
     vec![
-        Accepted { number: 1, index: None, promise: Some(window()), no_promise: None, start_by: Some(at(9)), started: false },
+        Accepted {
+            number: 1,
+            index: None,
+            promise: Some(window()),
+            no_promise: None,
+            start_by: Some(at(9)),
+            started: false,
+        },
         Accepted {
             number: 2,
             index: Some(3),

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::shim::{CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass};
+use miserly_attempt::shim::{
+    CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass,
+};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Processors, Usage};
 use miserly_core::draw;
