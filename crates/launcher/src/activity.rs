@@ -10,10 +10,10 @@ pub(crate) struct ActivityReports {
     /// The time between two questions; `None` if its shim does not measure it.
     interval: Option<Duration>,
     asked: Option<BootTime>,
-    /// Since when it is idle, if that is news.
-    news: Option<Option<BootTime>>,
-    /// The last report.
-    reported: Option<Option<BootTime>>,
+    /// The last answer.
+    known: Option<Activity>,
+    /// The last answer that was reported. A new daemon does not know what an earlier one has reported.
+    reported: Option<Activity>,
 }
 
 impl ActivityReports {
@@ -35,17 +35,17 @@ impl ActivityReports {
 
     /// Takes note of an answer.
     pub(crate) fn answered(&mut self, activity: Option<Activity>) {
-        let Some(Activity { interval, idle_since }) = activity else { return };
-        self.interval = Some(interval);
-        // A new daemon does not know what an earlier one has reported.
-        if self.reported != Some(idle_since) {
-            (self.news, self.reported) = (Some(idle_since), Some(idle_since));
+        if let Some(activity) = activity {
+            (self.interval, self.known) = (Some(activity.interval), Some(activity));
         }
     }
 
-    /// Takes the news: since when the attempt is idle, or `None` if it is active.
-    pub(crate) fn take(&mut self) -> Option<Option<BootTime>> {
-        self.news.take()
+    /// Returns the last answer once, if it is news.
+    pub(crate) fn take(&mut self) -> Option<Activity> {
+        let is_news = |known: &Activity| self.reported.is_none_or(|last| last.idle_since != known.idle_since);
+        let news = self.known.filter(is_news)?;
+        self.reported = Some(news);
+        Some(news)
     }
 }
 
@@ -59,15 +59,15 @@ mod tests {
         let mut reports = ActivityReports::default();
         assert_eq!(reports.ask_at(), None);
         reports.answered(None);
-        assert_eq!((reports.ask_at(), reports.take()), (None, None));
+        assert!(reports.ask_at().is_none() && reports.take().is_none());
         let activity = |idle_since| Some(Activity { interval: Duration::from_secs(30), idle_since });
         reports.answered(activity(None));
-        assert_eq!(reports.take(), Some(None), "an earlier daemon may have reported something else");
+        assert_eq!(reports.take(), activity(None), "an earlier daemon may have reported something else");
         reports.ask(second(10));
         assert_eq!(reports.ask_at(), Some(second(40)));
         reports.answered(activity(None));
         assert_eq!(reports.take(), None);
         reports.answered(activity(Some(second(20))));
-        assert_eq!(reports.take(), Some(Some(second(20))));
+        assert_eq!(reports.take(), activity(Some(second(20))));
     }
 }

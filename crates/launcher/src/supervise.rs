@@ -248,7 +248,7 @@ impl<S: Site> Supervision<S> {
 
     /// Returns a report of the activity of the attempt, if that is news.
     pub(crate) fn take_activity(&mut self, host: &S::Host) -> Option<Input> {
-        let since = self.activity.take()?;
+        let since = self.activity.take()?.idle_since;
         Some(Input::Idle(self.attempt, since.map(|since| host.clock().ticks(since))))
     }
 

@@ -17,6 +17,7 @@ use crate::submit;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[cfg_attr(feature = "options", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Submission {
     /// The program and its arguments; with `script`, the arguments of the script.
     #[cfg_attr(feature = "options", arg(skip))]

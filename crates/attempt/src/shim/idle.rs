@@ -18,11 +18,27 @@ const LATE: u32 = 4;
 pub(super) struct IdleWatch {
     rule: IdleRule,
     look_at: BootTime,
-    /// The last look, and what the processes had used then.
-    last: Option<(BootTime, BTreeMap<(u32, u64), Duration>)>,
+    /// The last look.
+    last: Option<Look>,
     /// The last instant at which the job was active, as far as that is known.
     active_at: BootTime,
     is_idle: bool,
+}
+
+/// A look at a job.
+#[derive(Debug)]
+struct Look {
+    at: BootTime,
+    /// What the processes had used, by their identities.
+    used: BTreeMap<(u32, u64), Duration>,
+}
+
+impl Look {
+    /// Returns the processor time that was used since an earlier look. What a process used that has ended since is unknown.
+    fn since(&self, earlier: &Look) -> Duration {
+        let before = |id| earlier.used.get(id).copied().unwrap_or_default();
+        self.used.iter().map(|(id, used)| used.saturating_sub(before(id))).sum()
+    }
 }
 
 /// What is due for an idle job.
@@ -64,13 +80,13 @@ impl IdleWatch {
     pub(super) fn look(&mut self, now: BootTime, used: CpuTimes) -> Option<IdleAction> {
         let interval = self.rule.interval();
         self.look_at = now.after(interval);
-        let used: BTreeMap<(u32, u64), Duration> = used.into_iter().collect();
-        let Some((at, before)) = self.last.replace((now, used)) else {
-            self.active_at = now;
-            return None;
-        };
-        let passed = now.since(at);
-        if passed > interval * LATE || self.grown(&before) * SHARE >= passed {
+        let look = Look { at: now, used: used.into_iter().collect() };
+        let is_active = self.last.as_ref().is_none_or(|earlier| {
+            let passed = now.since(earlier.at);
+            passed > interval * LATE || look.since(earlier) * SHARE >= passed
+        });
+        self.last = Some(look);
+        if is_active {
             (self.active_at, self.is_idle) = (now, false);
             return None;
         }
@@ -82,12 +98,6 @@ impl IdleWatch {
         let warns = !self.is_idle && idle >= self.rule.warn_after();
         self.is_idle |= warns;
         warns.then_some(IdleAction::Warn)
-    }
-
-    /// Returns the processor time that was used since an earlier look. What a process used that has ended since is unknown.
-    fn grown(&self, before: &BTreeMap<(u32, u64), Duration>) -> Duration {
-        let now = self.last.iter().flat_map(|(_, used)| used);
-        now.map(|(id, used)| used.saturating_sub(before.get(id).copied().unwrap_or_default())).sum()
     }
 }
 
