@@ -459,7 +459,7 @@ impl World {
         // An ended job keeps the wall times of its clock.
         let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;
         // A job may be suspended before its command begins.
-        let (may_compare, stalled) = (!self.suspends && !self.preempts, self.stalled_until);
+        let (may_compare, stalled) = (!self.suspends && !self.preempts, self.last_stall);
         let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
         if let Some(before) = &seen.ended {
             // Times are wall times, which move with the clock.

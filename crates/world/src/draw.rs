@@ -407,8 +407,9 @@ impl Maker {
             wish.start_within = Some(bounds.ticks(most));
         }
         let of_queue = self.machine.queues.get(wish.queue).map_or("", |(policy, _)| policy.as_str());
-        let shares = of_queue.starts_with("gang") || of_queue.starts_with("eqspatial");
-        wish.overrun = overruns && !shares && bounds.one_in(2);
+        let takes = ["gang", "eqspatial", "immediate", "ss", "tss", "is(", "selective"];
+        let takes = takes.iter().any(|policy| of_queue.starts_with(policy));
+        wish.overrun = overruns && !takes && bounds.one_in(2);
     }
 
     /// Makes most jobs resizable, with at most `most` processors.

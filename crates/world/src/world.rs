@@ -125,7 +125,9 @@ pub(crate) struct World {
     /// The instant at which the last daemon ended.
     gone_at: i64,
     pub(crate) alone: Alone,
-    pub(crate) stalled_until: i64,
+    stalled_until: i64,
+    /// The end of the last stall of a daemon.
+    pub(crate) last_stall: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
     pub(crate) full: bool,
@@ -184,6 +186,7 @@ impl World {
             gone_at: 0,
             alone: Alone::default(),
             stalled_until: 0,
+            last_stall: 0,
             quiet_from: 0,
 
             full: false,
@@ -299,6 +302,7 @@ impl World {
             }
             Step::Stall { ticks } => {
                 self.stalled_until = self.now + ticks;
+                self.last_stall = self.stalled_until;
                 self.began = self.stalled_until;
                 self.quiet_from = self.quiet_from.max(self.stalled_until + REPORTED);
                 self.pass(*ticks)

@@ -38,7 +38,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     ///
     /// It is early enough that neither the early signal nor the grace period has begun.
     pub(crate) fn watch_overrun(&mut self, number: i64) {
-        let at = self.jobs.get(number).filter(|record| record.submission.overrun_if_idle);
+        let stays = |queue: &str| self.setup.queue(queue).is_some_and(|queue| !queue.takes_processors());
+        let at = self.jobs.get(number);
+        let at = at.filter(|record| record.submission.overrun_if_idle && stays(&record.queue));
         let at = at.and_then(|record| Some(self.window_end(number)? - self.overrun_lead(record)));
         self.overruns.set(number, at);
     }
@@ -93,6 +95,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for Grant { number, longer, .. } in granted {
             self.lengthen_window(number, longer);
         }
+        debug_assert!(self.overruns.next().is_none_or(|next| next > at), "each window is longer now");
         Ok(())
     }
 

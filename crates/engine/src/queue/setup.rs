@@ -199,6 +199,12 @@ impl Queue {
         self.policy.needs().begin_and_deadline && self.policy.promises() == Promises::EveryJob
     }
 
+    /// Returns whether its policy takes running jobs off their processors.
+    pub(crate) fn takes_processors(&self) -> bool {
+        let needs = self.policy.needs();
+        needs.time_slices || needs.resizing || needs.suspension || needs.requeue
+    }
+
     /// Returns whether its policy decides which processors a job has.
     pub fn names_pes(&self) -> bool {
         self.policy.needs().named_processors

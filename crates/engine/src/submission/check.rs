@@ -164,13 +164,12 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
 
 /// Checks that a job of the queue can run on past its time limit, if the submission asks for that.
 fn check_overrun(queue: &Queue, submission: &Submission) -> Result<(), Problem> {
-    let needs = queue.policy.needs();
-    if !submission.overrun_if_idle || !(needs.time_slices || needs.resizing) {
+    if !submission.overrun_if_idle || !queue.takes_processors() {
         return Ok(());
     }
     let message = format!(
-        "in queue {} jobs share processors (its policy is {}), so no place is idle; submit it without overrun_if_idle, or to \
-         another queue",
+        "queue {} takes running jobs off their processors (its policy is {}), so no place is idle; submit it without \
+         overrun_if_idle, or to another queue",
         queue.name, queue.policy
     );
     Err(refused_field("overrun_if_idle", message))

@@ -134,9 +134,11 @@ fn what_was_given_is_stored_and_taken_back_for_another_run() {
 }
 
 #[test]
-fn queues_whose_jobs_share_processors_refuse_it() {
-    let mut life = Life::of_policy("gang", 1, 1);
-    let problem = life.ask(1, DaemonRequest::Submit(soft(1, 80))).unwrap_err();
-    assert_eq!(problem.field.as_deref(), Some("overrun_if_idle"));
-    assert!(problem.message.contains("another queue"), "{}", problem.message);
+fn queues_that_take_running_jobs_off_their_processors_refuse_it() {
+    for policy in ["gang", "eqspatial", "ss", "immediate(policy=fcfs-backfill)"] {
+        let mut life = Life::of_policy(policy, 1, 1);
+        let problem = life.ask(1, DaemonRequest::Submit(soft(1, 80))).unwrap_err();
+        assert_eq!(problem.field.as_deref(), Some("overrun_if_idle"), "{policy}");
+        assert!(problem.message.contains("another queue"), "{}", problem.message);
+    }
 }
