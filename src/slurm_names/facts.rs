@@ -251,7 +251,8 @@ impl Facts<'_> {
             Phase::Killed { by: KilledBy::Shutdown, .. } | Phase::Lost { .. } => "NodeDown",
             Phase::Failed { why: Failure::Dependency, .. } => "DependencyNeverSatisfied",
             Phase::Failed { why: Failure::Prolog, .. } => "Prolog",
-            Phase::Failed { why: Failure::Refused, .. } => "DeadLine",
+            Phase::Failed { why: Failure::Refused | Failure::NotInTime, .. } => "DeadLine",
+            Phase::Killed { by: KilledBy::Idle, .. } => "InactiveLimit",
             Phase::Failed { .. } => "JobLaunchFailure",
             _ => "None",
         }
@@ -263,7 +264,7 @@ impl Facts<'_> {
             Phase::Done { exit: Exit::Code(code), .. } => (*code, 0),
             Phase::Done { exit: Exit::Signal(signal), .. } => (0, *signal),
             Phase::Killed { by: KilledBy::Memory, .. } => (0, 125),
-            Phase::Failed { why: Failure::Dependency, .. } => (0, 0),
+            Phase::Failed { why: Failure::Dependency | Failure::NotInTime, .. } => (0, 0),
             Phase::Failed { .. } | Phase::Lost { .. } => (1, 0),
             _ => (0, 0),
         }
@@ -308,9 +309,9 @@ pub(super) fn state(job: &JobView) -> State {
         Phase::Killed { by: KilledBy::Time, .. } => named("TIMEOUT"),
         Phase::Killed { by: KilledBy::Memory, .. } => named("OUT_OF_MEMORY"),
         Phase::Killed { by: KilledBy::Shutdown, .. } | Phase::Lost { .. } => named("NODE_FAIL"),
-        Phase::Killed { by: KilledBy::User, .. } | Phase::Failed { why: Failure::Dependency, .. } => {
-            named("CANCELLED")
-        }
+        Phase::Killed { by: KilledBy::User | KilledBy::Idle, .. }
+        | Phase::Failed { why: Failure::Dependency, .. } => named("CANCELLED"),
+        Phase::Failed { why: Failure::NotInTime, .. } => named("DEADLINE"),
         Phase::Done { .. } | Phase::Failed { .. } => named("FAILED"),
     }
 }

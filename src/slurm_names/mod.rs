@@ -96,7 +96,7 @@ pub(crate) fn run(name: &str) -> ExitCode {
             print_error(name, &error);
             // These three have another code for a mistake in the command line, also in the form of a value.
             let text = crate::failure::text(&error);
-            let is_form = || text.starts_with("Invalid ") && !text.starts_with("Invalid numeric value");
+            let is_form = || text.starts_with("Invalid --") || text.starts_with("Invalid time ");
             let is_usage = ["sbatch", "srun", "salloc"].contains(&name) && (error.is::<Usage>() || is_form());
             if is_usage { ExitCode::from(255) } else { ExitCode::FAILURE }
         }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use miserly_api::model::Interaction;
 
 use super::options;
-use super::submission::{Requested, check_immediate, set_variables};
+use super::submission::{Requested, check_started, set_variables};
 use super::{client, given};
 use crate::commands::live::{
     Messages, begin_session, block_signals, check_terminal, submission_of_command, terminal, user_shell,
@@ -32,7 +32,6 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let mut submission = submission_of_command(&command, options)?;
     set_variables(&given, &mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
-    check_immediate(&given, &client, &submission)?;
     let messages = if given.has("quiet") { Messages::Quiet } else { Messages::Salloc };
-    begin_session(client, &submission, messages, &signals)
+    check_started(&submission, begin_session(client, &submission, messages, &signals)?)
 }

@@ -62,14 +62,15 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
         words.split_first().context("show: write job, node, partition, config or hostnames")?;
     let text = match what.to_ascii_lowercase().as_str() {
         "job" | "jobs" => return show_jobs(rest, one_line),
-        "node" | "nodes" => match rest.first().map(String::as_str) {
-            Some(name) if ![&host(), "localhost", "ALL"].contains(&name) => {
+        "node" | "nodes" => {
+            let wanted = rest.first().map(|list| host_names(list)).unwrap_or_default();
+            if let Some(other) = wanted.lines().find(|name| ![&host(), "localhost", "ALL"].contains(name)) {
                 // Slurm prints it as an answer.
-                print(&format!("Node {name} not found\n"))?;
+                print(&format!("Node {other} not found\n"))?;
                 return Ok(ExitCode::FAILURE);
             }
-            _ => show_node(&client()?)?,
-        },
+            show_node(&client()?)?
+        }
         "partition" | "partitions" => {
             let name = rest.first().map(String::as_str);
             let text = show_partitions(&client()?, name)?;

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use miserly_api::model::{Interaction, program_name};
 
 use super::options::{self, Given};
-use super::submission::{Requested, check_immediate, set_variables};
+use super::submission::{Requested, check_started, set_variables};
 use super::{client, given, print_error, step};
 use crate::commands::live::{
     Messages, begin_session, block_signals, check_places, check_terminal, submission_of_command, terminal,
@@ -65,9 +65,8 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     set_variables(&given, &mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     submission.no_opportunistic = true;
-    check_immediate(&given, &client, &submission)?;
     let messages = Messages::Srun { waits: !given.has("quiet"), ends: !has_step };
-    begin_session(client, &submission, messages, &signals)
+    check_started(&submission, begin_session(client, &submission, messages, &signals)?)
 }
 
 /// The options of a step that are of its tasks.

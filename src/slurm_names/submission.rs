@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use jiff::Zoned;
 use miserly_api::client::Client;
 use miserly_api::model::{Condition, Filter, Submission, When};
@@ -16,6 +17,7 @@ use super::options::{Given, Value};
 use super::sinfo::queues;
 use super::times::{instant, limit};
 use super::{CLUSTER, host, jobs};
+use crate::commands::live::NOT_IN_TIME;
 
 /// What a job requests, before the queue is known.
 pub(super) struct Requested {
@@ -60,6 +62,7 @@ impl Requested {
                 "partition" => submission.queue = value.split(',').next().map(str::to_owned),
                 "reservation" => options.reservation = Some(value.to_owned()),
                 "begin" => submission.begin = Some(instant(value, &now, false)?),
+                "immediate" => submission.start_within = Some(immediate(value)?),
                 "deadline" => submission.deadline = Some(instant(value, &now, false)?),
                 "dependency" => {
                     let parts: Vec<&str> = value.split(',').collect();
@@ -197,6 +200,9 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
 
 /// Parses generic resources: `gpu:2`, `gpu:a100:2`, `gpu`, `none`.
 fn gres(text: &str) -> Result<u64, String> {
+    let wrong = || {
+        format!("Invalid generic resource (gres) specification: {text}; there are GPUs only, such as gpu:2")
+    };
     let mut sum = 0_u64;
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty() && *part != "none") {
         let part = part.strip_prefix("gres:").unwrap_or(part).replace("gres/", "").replace('=', ":");
@@ -204,21 +210,13 @@ fn gres(text: &str) -> Result<u64, String> {
             Some("") => 1,
             Some(rest) if rest.starts_with(':') => {
                 let last = rest.rsplit(':').next().unwrap_or_default();
-                if last.bytes().all(|byte| byte.is_ascii_digit()) {
-                    last.parse()
-                        .map_err(|_| format!("Invalid generic resource (gres) specification: {text}"))?
-                } else {
-                    // A type without a number is one of it.
-                    1
-                }
+                let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+                // A type without a number is one of it.
+                if is_number { last.parse::<u64>().map_err(|_| wrong())? } else { 1 }
             }
-            _ => {
-                return Err(format!(
-                    "Invalid generic resource (gres) specification: {text}; there are GPUs only, such as gpu:2"
-                ));
-            }
+            _ => return Err(wrong()),
         };
-        sum = sum.saturating_add(number);
+        sum = sum.checked_add(number).ok_or_else(wrong)?;
     }
     Ok(sum)
 }
@@ -365,25 +363,26 @@ pub(super) fn without_signal(script: &str, signal: &str) -> String {
     lines.join("\n")
 }
 
-/// Checks a promised start against `--immediate`.
+/// Returns the exit code of a job that was served.
 ///
 /// # Errors
-/// If the job would start later.
-pub(super) fn check_immediate(given: &Given, client: &Client, submission: &Submission) -> anyhow::Result<()> {
-    let Some(within) = given.value("immediate") else { return Ok(()) };
-    let secs: i64 =
-        if within.is_empty() { 1 } else { within.parse().context("--immediate: write seconds")? };
-    let quote = client.quote(submission)?;
-    let Some(Some(window)) = quote.windows.first() else {
-        bail!("Unable to allocate resources: the queue promises no start");
-    };
-    // The slack of the promise is no wait.
-    let wait = window.start.duration_since(jiff::Timestamp::now()).as_secs() - 5;
-    ensure!(
-        wait <= secs,
-        "Unable to allocate resources: Requested resources are busy; the promised start is in {wait} s"
-    );
-    Ok(())
+/// As Slurm's commands, if it had not started within its longest wait.
+pub(super) fn check_started(submission: &Submission, code: ExitCode) -> anyhow::Result<ExitCode> {
+    if submission.start_within.is_some() && code == ExitCode::from(NOT_IN_TIME) {
+        bail!("Unable to allocate resources: Requested resources are busy");
+    }
+    Ok(code)
+}
+
+/// Returns the longest wait of `--immediate`, in seconds: none at all without a value.
+///
+/// # Errors
+/// A text that is no number of seconds.
+fn immediate(value: &str) -> Result<f64, String> {
+    if value.is_empty() {
+        return Ok(0.0);
+    }
+    value.parse::<u32>().map(f64::from).map_err(|_| format!("--immediate={value}: write a number of seconds"))
 }
 
 #[cfg(test)]
@@ -420,7 +419,9 @@ mod tests {
         {
             assert_eq!(gres(text), Ok(number), "{text}");
         }
-        for text in ["mps:2", "gpu:1,mps:2", "gpus", "gpu:99999999999999999999", "gpu:"] {
+        for text in
+            ["mps:2", "gpu:1,mps:2", "gpus", "gpu:99999999999999999999", "gpu:18446744073709551615,gpu:1"]
+        {
             assert!(gres(text).is_err(), "{text}");
         }
     }

@@ -79,6 +79,10 @@ mod queue_programs;
 
 mod written_out;
 
+mod idle;
+
+mod soft_limits;
+
 mod sessions;
 
 mod interactive;

@@ -345,6 +345,21 @@ fn srun_and_salloc_outside_of_a_job_run_one() {
 }
 
 #[test]
+fn a_job_that_does_not_start_at_once_is_given_up() {
+    let names = Names::with_defaults();
+    let first = names.batch(&["--exclusive"], "sleep 60");
+    names.runs(first);
+    names.fails_with(
+        1,
+        "srun --immediate -t 1 true",
+        "Unable to allocate resources: Requested resources are busy",
+    );
+    names.fails("salloc -I1 -t 1 true", "Unable to allocate resources");
+    let states = names.prints("sacct -n -X -P -a -o JobID,State");
+    assert!(states.contains("2|DEADLINE") && states.contains("3|DEADLINE"), "{states}");
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_words_that_help() {
     let names = Names::with_defaults();
     names.fails("sbatch -N 4 --wrap true", "a job runs on one machine");
@@ -365,6 +380,10 @@ fn what_cannot_be_is_refused_in_words_that_help() {
     assert!(names.run("scancel 99").status.success());
     let output = names.run("scancel -v 99");
     assert!(text(&output.stderr).contains("Kill job error on job id 99: Invalid job id specified"));
+    let output = names.run("scontrol show node no-such");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"Node no-such not found\n"[..]));
+    names.fails("sbatch --gres gpu:99999999999999999999 --wrap true", "Invalid generic resource");
+    names.fails("srun --immediate=soon true", "--immediate=soon: write a number of seconds");
     names.fails("scancel", "No job identification provided");
     names.fails("scancel --name= --me", "--name: the value is empty");
     names.fails("squeue -u no-such-user", "Invalid user: no-such-user");

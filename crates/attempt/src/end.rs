@@ -197,4 +197,6 @@ pub enum EndCause {
     Shutdown,
     /// The job needed more memory than it had requested, and the kernel killed it.
     Memory,
+    /// The job used almost no processor time for as long as its queue permits.
+    Idle,
 }

@@ -61,11 +61,11 @@ pub use find::{FoundAttempt, LossCause, LostAttempt, find};
 pub use identity::Identity;
 pub use launch::launch;
 pub use message::{Handshake, Hello, PROTOCOL_VERSION, REPLY_TIMEOUT, ReplyMessage};
-pub use protocol::{AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
+pub use protocol::{Activity, AttemptPhase, AttemptState, ShimCommand, ShimRefusal, ShimReply};
 pub use queue_program::{ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms};
 pub use spec::{
-    AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, Interaction, JobUser, MAX_CPU,
-    OutputFile, Predecessors, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode,
+    AttemptSpec, CgroupSpec, CommandSpec, CriticalPriority, EarlySignal, IdleRule, Interaction, JobUser,
+    MAX_CPU, OutputFile, Predecessors, PrivateFolders, ReservedWindow, ResizeNotice, ResourceLimits, RunMode,
     SpecError, SpecRecord,
 };
 pub use time::BootTime;

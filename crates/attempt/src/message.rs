@@ -18,7 +18,7 @@ use crate::protocol::{ShimCommand, ShimRefusal, ShimReply};
 /// Version of the protocol that this program speaks.
 ///
 /// A new command or field raises it. The fields of earlier versions keep their names and meanings.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Time limit for a reply and for the handshake.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(10);

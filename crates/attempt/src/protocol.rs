@@ -220,6 +220,18 @@ pub struct AttemptState {
     /// The window, if it is known and has not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<ReservedWindow>,
+    /// The activity of the job, if it has a rule for idle jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+}
+
+/// The activity of a job, as its shim measures it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Time between two looks at the job.
+    pub interval: Duration,
+    /// Instant since which the job is idle; `None` if it is not.
+    pub idle_since: Option<BootTime>,
 }
 
 /// The phase of an attempt.

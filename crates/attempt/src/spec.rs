@@ -69,6 +69,9 @@ pub struct AttemptSpec {
     /// this limit, and the end in `mode` is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_limit: Option<Duration>,
+    /// What happens to the job while it uses almost no processor time in its window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleRule>,
     /// Signal before the end of the window, if the user wants one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_signal: Option<EarlySignal>,
@@ -98,6 +101,27 @@ pub struct SpecRecord<S = AttemptSpec> {
     /// Boot of the instants of the window. `None` in a record of an earlier version.
     #[serde(default)]
     pub boot_id: Option<BootId>,
+}
+
+/// What happens to an idle job: one that uses almost no processor time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleRule {
+    /// Time for which the job uses almost none until it is idle.
+    pub after: Duration,
+    /// Whether it is ended then. It is warned before.
+    pub ends: bool,
+}
+
+impl IdleRule {
+    /// Returns the time between two looks at the job.
+    pub fn interval(&self) -> Duration {
+        (self.after / 10).clamp(Duration::from_millis(100), Duration::from_secs(30))
+    }
+
+    /// Returns the time after which the job is warned.
+    pub(crate) fn warn_after(&self) -> Duration {
+        if self.ends { self.after / 5 * 4 } else { self.after }
+    }
 }
 
 /// A signal before the end of the window.

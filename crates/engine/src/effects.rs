@@ -253,6 +253,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let gang = self.jobs.get(number).is_some_and(|record| self.is_gang(&record.queue));
         let queue = self.jobs.get(number).and_then(|record| self.setup.queue(&record.queue));
         let strict = queue.is_some_and(|queue| queue.terms.strict);
+        let idle = queue.and_then(|queue| queue.terms.idle);
         let memory =
             self.jobs.get(number).zip(queue).and_then(|(record, queue)| record.memory.limit_in(queue));
         let Some(record) = self.jobs.get(number) else { return };
@@ -288,6 +289,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             grace: record.grace(self.setup.grace),
             cleanup_time: record.cleanup_time(self.setup.cleanup_time),
             orphan_resume_delay: self.setup.orphan_resume_delay,
+            idle,
             limit: gang.then(|| record.limit()),
         };
         self.batch.touch(number);
@@ -460,6 +462,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let Some(mut record) = self.jobs.remove(number) else { return };
         self.dependencies.untrack(number);
         self.dependencies.leave_place(number);
+        self.latest_starts.set(number, None);
+        self.overruns.set(number, None);
         if let Some(attempt) = record.waiting_attempt() {
             // Its end concerns no job then. If its window has begun, the command ends, too.
             self.batch.act(attempt, Action::Kill { grace: Span::ZERO });

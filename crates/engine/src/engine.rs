@@ -16,6 +16,7 @@ use crate::cpus::allocator::CpuAllocator;
 use crate::cpus::gang::SentSchedules;
 use crate::dependency::expected_ends::expected_end;
 use crate::dependency::tracker::DependencyTracker;
+use crate::job::instants::JobInstants;
 use crate::job::table::JobTable;
 use crate::job::unrecorded::UnrecordedJobs;
 use crate::journal::checkpoint_schedule::SinceCheckpoint;
@@ -57,6 +58,8 @@ pub enum Input {
     EpilogFailed(Attempt, String),
     /// An attempt does not end although it shall.
     Overdue(Attempt, OverdueCause),
+    /// An attempt uses almost no processor time since an instant, or is active again.
+    Idle(Attempt, Option<Time>),
     /// An attempt has lost the sole use of processors that were promised to it, for this reason.
     CapacityLost(Attempt, String),
     /// The processors that are online from now on, by number.
@@ -151,6 +154,10 @@ pub struct Engine<L, J> {
     /// The planned windows that shims have.
     pub(crate) windows: SentWindows,
     pub(crate) shims: WaitingShims,
+    /// The instants at which jobs are given up that have not run by then.
+    pub(crate) latest_starts: JobInstants,
+    /// The instants at which it is decided whether jobs run on past their windows.
+    pub(crate) overruns: JobInstants,
 }
 
 /// The inputs of a batch, by kind. Requests are taken as they are handled.
@@ -181,6 +188,7 @@ impl Inputs {
                     Used,
                     EpilogFailed,
                     Overdue,
+                    Idle,
                     CapacityLost,
                     Online,
                     Slept,
@@ -195,6 +203,7 @@ impl Inputs {
                 Input::Used(attempt, usage) => sorted.facts.used.push((attempt, usage)),
                 Input::EpilogFailed(attempt, why) => sorted.facts.epilogs.push((attempt, why)),
                 Input::Overdue(attempt, cause) => sorted.facts.overdue.push((attempt, cause)),
+                Input::Idle(attempt, since) => sorted.facts.idle.push((attempt, since)),
                 Input::CapacityLost(attempt, how) => sorted.facts.losses.push((attempt, how)),
                 Input::Holds(attempt, window) => sorted.held.push((attempt, window)),
                 Input::Began(begun) => sorted.facts.begun.push(begun),
@@ -253,7 +262,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         // Until the journal takes the facts, nothing else is played.
         let open = self.dependencies.is_unsettled().then_some(self.values.last_instant());
-        let due = || self.next_due().into_iter().chain(self.next_pruning()).chain(open).min();
+        let due = || {
+            let overrun = self.overruns.next();
+            self.next_due().into_iter().chain(overrun).chain(self.next_pruning()).chain(open).min()
+        };
         self.retry.at().or_else(due)
     }
 
@@ -264,12 +276,14 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             end,
             self.jobs.running().filter_map(|number| expected_end(self.entry(number)?)).min()
         );
-        end.into_iter().chain(self.dependencies.next_due()).chain(self.system.wake()).min()
+        let given_up = self.latest_starts.next();
+        end.into_iter().chain(given_up).chain(self.dependencies.next_due()).chain(self.system.wake()).min()
     }
 
     /// Applies ends of attempts at their instants, with everything that was due between them, then all other inputs.
     fn apply_inputs(&mut self, now: Now, inputs: &mut Inputs) -> Result<(), EngineError> {
-        let Facts { launches, ends, used, epilogs, begun, overdue, losses, online } = inputs.facts.clone();
+        let Facts { launches, ends, used, epilogs, begun, overdue, idle, losses, online } =
+            inputs.facts.clone();
         self.settle_left_out(now)?;
         // After a failed commit no action followed what was due.
         let was_away = inputs.away
@@ -300,9 +314,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (attempt, cause) in overdue {
             self.record_overdue(attempt, cause);
         }
+        for (attempt, since) in idle {
+            self.record_idle(attempt, since);
+        }
         while let Some((caller, request, requester)) = inputs.requests.pop_front() {
             self.handle_request(now, &caller, *request, requester)?;
         }
+        self.decide_overruns(now)?;
         self.fit_pools(now)?;
         self.remove_past_reservations(now)?;
         self.settle_dependencies(now, None)

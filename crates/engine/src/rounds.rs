@@ -45,6 +45,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             while let Some((_, attempt, outcome)) = ends.next_if(|(when, ..)| *when <= at) {
                 self.end_attempt(now, at, attempt, &outcome, &mut round);
             }
+            self.give_up_late(now, at, &mut round);
             self.find_overdue(at, &mut round);
             // First, so that no job starts at the expected end of a job that has not ended.
             self.update_dependencies(now, at, &mut round)?;
@@ -89,6 +90,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if run.overdue.as_ref() != Some(&cause) {
             mark!("why an attempt does not end");
             run.overdue = Some(cause);
+            self.batch.touch(attempt.job);
+        }
+    }
+
+    /// Records since when an attempt is idle.
+    pub(crate) fn record_idle(&mut self, attempt: Attempt, since: Option<Time>) {
+        let Some(run) = self.jobs.run_mut(attempt.job).filter(|run| run.nth == attempt.nth) else { return };
+        if run.idle_since != since {
+            mark!("an attempt is idle, or active again");
+            run.idle_since = since;
             self.batch.touch(attempt.job);
         }
     }
@@ -155,6 +166,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Copies the ledger entries that changed into the records.
     pub(crate) fn save_entries(&mut self) {
+        let mut moved = vec![];
         for queue in self.system.queues_mut() {
             for job in queue.ledger_mut().take_touched() {
                 let Some(number) = self.jobs.number(job) else { continue };
@@ -173,6 +185,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 }
                 let entry = queue.ledger().get(job);
                 self.jobs.set_expected_end(number, entry.and_then(expected_end));
+                moved.push(number);
                 let entry = entry.map(SavedEntry::new);
                 if self.jobs.get(number).is_none_or(|record| record.entry.as_deref() == entry.as_ref()) {
                     continue;
@@ -190,6 +203,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     self.batch.touch(number);
                 }
             }
+        }
+        for number in moved {
+            self.watch_overrun(number);
         }
     }
 

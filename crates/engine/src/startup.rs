@@ -15,6 +15,7 @@ use crate::cpus::gang::SentSchedules;
 use crate::dependency::expected_ends::start_rank;
 use crate::dependency::tracker::DependencyTracker;
 use crate::job::handles::HandleTable;
+use crate::job::instants::JobInstants;
 use crate::job::table::JobTable;
 use crate::journal::checkpoint_schedule::SinceCheckpoint;
 use crate::journal::pruning::Pruning;
@@ -77,6 +78,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             start_observer: None,
             windows: SentWindows::default(),
             shims: WaitingShims::default(),
+            latest_starts: JobInstants::default(),
+            overruns: JobInstants::default(),
         };
         engine.load()?;
         engine.publish();
@@ -162,6 +165,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (attempt, outcome) in absence.ended {
             self.end_attempt(now, at, attempt, &outcome, &mut round);
         }
+        self.give_up_late(now, at, &mut round);
         self.find_overdue(at, &mut round);
         self.update_dependencies(now, at, &mut round)?;
         self.apply_begun_windows(at, absence.begun.clone(), &mut round);
@@ -204,7 +208,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.classify_promises();
         self.used_time = UsedTime::load(&self.journal)?;
         self.request_ids = RequestIds::load(&self.journal, &self.jobs)?;
+        self.watch_jobs();
         Ok(())
+    }
+
+    /// Sets the instants of all jobs anew.
+    fn watch_jobs(&mut self) {
+        (self.latest_starts, self.overruns) = (JobInstants::default(), JobInstants::default());
+        for number in self.jobs.records().map(|record| record.number).collect::<Vec<_>>() {
+            self.watch_start(number);
+            self.watch_overrun(number);
+        }
     }
 
     /// Returns the stored jobs that have not finished, and the queues over them.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use miserly_api::model::{self, OutputNames, Submission};
 use miserly_launch::{
-    AttemptSpec, BootTime, CriticalPriority, EarlySignal, Interaction, MachineClock as _, OutputFile,
-    ResizeNotice, ResourceLimits, RunMode,
+    AttemptSpec, BootTime, CriticalPriority, EarlySignal, IdleRule, Interaction, MachineClock as _,
+    OutputFile, ResizeNotice, ResourceLimits, RunMode,
 };
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,9 @@ pub struct LaunchRequest {
     pub cleanup: Duration,
     /// How long it stays stopped when no daemon runs.
     pub orphan_resume_delay: Duration,
+    /// What happens to the job while it uses almost no processor time.
+    #[serde(default)]
+    pub idle: Option<IdleRule>,
     /// The running time of a time-sliced job.
     pub run_limit: Option<Duration>,
 }
@@ -100,8 +103,9 @@ impl LaunchRequest {
         if self.mode.window().is_some_and(|window| window.start > window.end) {
             return invalid("the window ends before its start".to_owned());
         }
+        let idle = self.idle.map(|rule| rule.after);
         let durations =
-            [Some(self.grace), Some(self.cleanup), Some(self.orphan_resume_delay), self.run_limit];
+            [Some(self.grace), Some(self.cleanup), Some(self.orphan_resume_delay), self.run_limit, idle];
         match durations.into_iter().flatten().find(|duration| *duration > LONGEST) {
             Some(duration) => invalid(format!("{duration:?} is too long")),
             None => Ok(()),
@@ -168,6 +172,7 @@ impl LaunchRequest {
             grace: self.grace,
             orphan_resume_delay: self.orphan_resume_delay,
             run_limit: self.run_limit,
+            idle: self.idle,
             early_signal: submission.signal.map(early_signal),
             resize_notice: self.resize_notice(),
             cgroup: groups.spec(self.memory, submission.cpus, self.strict),
@@ -304,6 +309,7 @@ pub(crate) mod tests {
             grace: Duration::ZERO,
             cleanup: Duration::ZERO,
             orphan_resume_delay: Duration::ZERO,
+            idle: None,
             run_limit: None,
         }
     }

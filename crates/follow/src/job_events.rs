@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use miserly_api::model::{JobView, Phase};
+use miserly_api::model::{Failure, JobView, Phase};
 use serde::{Deserialize, Serialize};
 
 /// The kind of an event of a job.
@@ -21,6 +21,10 @@ pub enum JobEventKind {
     Missed,
     /// Its time limit is near.
     NearEnd,
+    /// It uses almost no processor time.
+    Idle,
+    /// It has ended because it had not started by its latest start.
+    GivenUp,
     /// It has ended in any way.
     Ended,
     /// It has ended, and not with exit code 0.
@@ -62,6 +66,8 @@ struct Job {
     at_risk: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     missed: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    idle: bool,
     /// Whether its end is near, and this was an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     near: bool,
@@ -77,6 +83,7 @@ impl Job {
             promised: promise.and_then(|promise| promise.now).map(|window| window.start),
             at_risk: promise.is_some_and(|promise| promise.at_risk.is_some()),
             missed: view.missed_promise(),
+            idle: view.idle_since.is_some(),
             near: false,
         }
     }
@@ -156,9 +163,15 @@ fn events(before: Option<&Job>, view: &JobView) -> Vec<JobEventKind> {
     if after.missed && before.is_none_or(|before| !before.missed) {
         events.push(JobEventKind::Missed);
     }
+    if after.idle && before.is_none_or(|before| !before.idle) {
+        events.push(JobEventKind::Idle);
+    }
     if view.phase.ended().is_some() {
         // A promise that ends with its job did not move.
         events.retain(|event| *event != JobEventKind::Moved);
+        if matches!(view.phase, Phase::Failed { why: Failure::NotInTime, .. }) {
+            events.push(JobEventKind::GivenUp);
+        }
         events.push(JobEventKind::Ended);
         if !view.phase.succeeded() {
             events.push(JobEventKind::Failed);
@@ -246,6 +259,21 @@ mod tests {
         assert_eq!(names(&happened), [(1, JobEventKind::NearEnd)]);
         known.change(2, vec![running(1)]);
         assert_eq!(known.near_end(at(60), before, [&job].into_iter()), []);
+    }
+
+    #[test]
+    fn idle_jobs_and_jobs_that_are_given_up_have_events() {
+        use JobEventKind::{Ended, Failed, GivenUp, Idle};
+        let mut known = KnownJobs::default();
+        known.change(1, vec![running(1), queued(2, 70)]);
+        let idle = JobView { idle_since: Some(at(20)), ..running(1) };
+        assert_eq!(names(&known.change(2, vec![idle.clone()])), [(1, Idle)]);
+        assert_eq!(names(&known.change(3, vec![idle.clone()])), []);
+        assert_eq!(names(&known.change(4, vec![running(1)])), []);
+        assert_eq!(names(&known.change(5, vec![idle])), [(1, Idle)], "each time");
+        let given_up = json!({"state": "failed", "at": at(20), "why": "not_in_time", "message": ""});
+        let happened = known.change(6, vec![view(2, &given_up, 70)]);
+        assert_eq!(names(&happened), [(2, GivenUp), (2, Ended), (2, Failed)]);
     }
 
     #[test]

@@ -157,6 +157,7 @@ fn spec(setup: &Setup, job: u64, priority: CriticalPriority, pids: &Path) -> Att
             end: BootTime::now().after(Duration::from_hours(1)),
         },
         critical_priority: priority,
+        idle: None,
         resize_notice: None,
         grace: Duration::from_secs(1),
         orphan_resume_delay: Duration::from_mins(1),

@@ -128,6 +128,7 @@ fn spec(kind: &Kind, job: u64, cpus: &[u32], group: Option<&CgroupSpec>) -> Atte
         orphan_resume_delay: Duration::from_mins(1),
         early_signal: None,
         run_limit: None,
+        idle: None,
         resize_notice: None,
         cgroup: group.filter(|_| kind.in_group).cloned(),
         user: kind.of_user.then_some(user),

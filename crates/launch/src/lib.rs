@@ -75,12 +75,13 @@ pub use handle::{AttemptProcesses, Shim, ShimParts, recorded_end};
 pub use miserly_attempt::files::CPUS;
 pub use miserly_attempt::shim::{BEGIN_DELAY, STOP_TIMEOUT};
 pub use miserly_attempt::{
-    AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec, CommandError,
-    CommandSpec, CriticalPriority, EarlySignal, EndCause, Exit, FindError, Hello, Identity, Interaction,
-    JobUser, KillResult, LaunchError, LossCause, LostAttempt, OutputFile, PROTOCOL_VERSION, Predecessors,
-    PrivateFolders, ProcessUsage, ProgramFailure, ProgramKind, ProgramReport, QueueProgram, QueuePrograms,
-    REPLY_TIMEOUT, RecordError, ReplyMessage, ReservedWindow, ResizeNotice, ResourceLimits, RunMode,
-    ShimCommand, ShimRefusal, ShimReply, SpecError, StartFailure, StartRecord, StoredInstant,
+    Activity, AttemptEnd, AttemptPhase, AttemptSpec, AttemptState, BootId, BootTime, CgroupSpec,
+    CommandError, CommandSpec, CriticalPriority, EarlySignal, EndCause, Exit, FindError, Hello, Identity,
+    IdleRule, Interaction, JobUser, KillResult, LaunchError, LossCause, LostAttempt, OutputFile,
+    PROTOCOL_VERSION, Predecessors, PrivateFolders, ProcessUsage, ProgramFailure, ProgramKind, ProgramReport,
+    QueueProgram, QueuePrograms, REPLY_TIMEOUT, RecordError, ReplyMessage, ReservedWindow, ResizeNotice,
+    ResourceLimits, RunMode, ShimCommand, ShimRefusal, ShimReply, SpecError, StartFailure, StartRecord,
+    StoredInstant,
 };
 pub use probe::{
     CriticalMeans, PriorityRights, Unenforced, assume_priority_rights, leaves_idle, priority_rights,

@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 use rustix::io::Errno;
+
+/// The clock ticks of a second (`USER_HZ`), the same for all programs of these platforms.
+const CLOCK_TICKS: u64 = 100;
 
 /// A process or thread as described by its `stat` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub(crate) struct Stat {
     pub(crate) group: u32,
     pub(crate) session: u32,
     threads: u32,
+    /// Time on processors, with that of children that it has waited for, in clock ticks.
+    cpu_ticks: u64,
     /// Start in clock ticks since the boot. It distinguishes processes that reuse a number.
     pub(crate) start_time: u64,
 }
@@ -30,6 +36,7 @@ impl Stat {
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
+            cpu_ticks: fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum(),
             threads: fields.get(17)?.parse().ok()?,
             start_time: fields.get(19)?.parse().ok()?,
         })
@@ -52,6 +59,11 @@ impl Stat {
     /// Reads a process, or returns `None` if it does not exist.
     pub(crate) fn from_pid(pid: u32) -> io::Result<Option<Stat>> {
         Stat::from_file(&format!("/proc/{pid}/stat"))
+    }
+
+    /// Returns the time on processors, with that of children that the process has waited for.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        Duration::from_millis(self.cpu_ticks.saturating_mul(1000 / CLOCK_TICKS))
     }
 
     /// Returns whether no thread of the process runs any more, reaped or not.
@@ -174,9 +186,17 @@ mod tests {
     fn a_name_may_look_like_the_rest_of_the_line() {
         let line = "77 (a) R 1 (b) S 5 70 60 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 3 0 4242 1 1\n";
         let stat = Stat::parse(line).unwrap();
-        let expected =
-            Stat { pid: 77, state: b'S', parent: 5, group: 70, session: 60, threads: 3, start_time: 4242 };
-        assert_eq!(stat, expected);
+        let expected = Stat {
+            pid: 77,
+            state: b'S',
+            parent: 5,
+            group: 70,
+            session: 60,
+            cpu_ticks: 100,
+            threads: 3,
+            start_time: 4242,
+        };
+        assert_eq!((stat, stat.cpu_time()), (expected, Duration::from_secs(1)));
         assert_eq!(Stat::parse("77 (a) R 1 2"), None);
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Supervised<S: Site> {
     told: Told,
     /// Whether it is withdrawn: only its shim was launched.
     is_withdrawn: bool,
+    /// The time between two looks of its shim at its activity, if it measures that.
+    activity: Option<Duration>,
 }
 
 /// The stage of an attempt.
@@ -110,9 +112,11 @@ impl<S: Site> Supervised<S> {
             window: None,
             told: Told::Unknown,
             is_withdrawn: false,
+            activity: None,
         };
         match begin {
             Begin::Launch(launch) => {
+                this.activity = launch.idle.map(|terms| convert::idle_rule(terms).interval());
                 this.told = match launch.end {
                     Some(_) => Told::BeginWindow,
                     None if launch.waits => Told::Wait,
@@ -181,6 +185,7 @@ impl<S: Site> Supervised<S> {
     fn take_up(&mut self, site: &S, shim: ShimOf<S>, state: Option<&AttemptState>) {
         let held = state.map_or_else(HeldWindows::unknown, |state| {
             self.told = state.into();
+            self.activity = state.activity.map(|activity| activity.interval);
             HeldWindows::of(state.window.clone())
         });
         self.supervise(site, shim, held);
@@ -223,6 +228,9 @@ impl<S: Site> Supervised<S> {
                 }
                 if let Some(begun) = supervision.take_begun() {
                     site.report(Input::Began(begun));
+                }
+                if let Some(activity) = supervision.take_activity(site.host()) {
+                    site.report(activity);
                 }
                 self.report_start(site, &mut supervision, now);
                 supervision.force(site);
@@ -397,6 +405,7 @@ impl<S: Site> Supervised<S> {
             Ok(mut supervision) => {
                 site.note_shim();
                 self.backoff.reset();
+                supervision.activity.expect(self.activity);
                 for message in mem::take(&mut self.deferred) {
                     supervision.take(site, message);
                 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use miserly_api::model::{self, KilledBy};
 use miserly_core::Span;
 use miserly_engine::{
-    Action, Attempt, AttemptOutcome, Launch, MemoryAmount, PlannedWindow, SentSignal, Usage,
+    Action, Attempt, AttemptOutcome, IdleTerms, Launch, MemoryAmount, PlannedWindow, SentSignal, Usage,
 };
 use miserly_executor::{AttemptId, LaunchRequest};
 use miserly_launch::{
-    AttemptEnd, BootTime, EndCause, Exit, Predecessors, ReservedWindow, RunMode, ShimCommand, StartFailure,
+    AttemptEnd, BootTime, EndCause, Exit, IdleRule, Predecessors, ReservedWindow, RunMode, ShimCommand,
+    StartFailure,
 };
 use miserly_marks::{mark, mark_variant};
 
@@ -54,10 +55,16 @@ pub(crate) fn request(clock: &BootClock<impl Clocks>, attempt: Attempt, launch: 
         grace: duration(launch.grace),
         cleanup: duration(launch.cleanup_time),
         orphan_resume_delay: duration(launch.orphan_resume_delay),
+        idle: launch.idle.map(idle_rule),
         run_limit: launch.limit.map(duration),
         strict: launch.strict,
         gpus: launch.gpus.clone(),
     }
+}
+
+/// Returns the rule of a shim for an idle job.
+pub(crate) fn idle_rule(terms: IdleTerms) -> IdleRule {
+    IdleRule { after: duration(terms.after), ends: terms.ends }
 }
 
 /// Returns the shim's command for an action of the engine, if there is one.
@@ -89,12 +96,13 @@ pub(crate) fn command(clock: &BootClock<impl Clocks>, action: Action) -> Option<
 pub(crate) fn outcome(clock: &BootClock<impl Clocks>, attempt: Attempt, end: &AttemptEnd) -> AttemptOutcome {
     let at = clock.ended(&end.at);
     let by = end.cause.as_ref().map(|cause| {
-        mark_variant!(cause, EndCause { Time, User, Shutdown, Memory });
+        mark_variant!(cause, EndCause { Time, User, Shutdown, Memory, Idle });
         match cause {
             EndCause::Time => KilledBy::Time,
             EndCause::User => KilledBy::User,
             EndCause::Shutdown => KilledBy::Shutdown,
             EndCause::Memory => KilledBy::Memory,
+            EndCause::Idle => KilledBy::Idle,
         }
     });
     mark_variant!(&end.exit, Exit { Code, Signal, Failed });
@@ -168,7 +176,7 @@ fn ended_before_it_began(attempt: Attempt, cause: Option<EndCause>) -> bool {
     match cause {
         Some(EndCause::Shutdown) => true,
         Some(EndCause::Time) => attempt.nth < LAUNCHES,
-        Some(EndCause::User | EndCause::Memory) | None => false,
+        Some(EndCause::User | EndCause::Memory | EndCause::Idle) | None => false,
     }
 }
 

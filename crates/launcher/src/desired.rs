@@ -292,7 +292,8 @@ mod tests {
     fn done(number: u64, affinity: &[u32]) -> ReplyMessage {
         let affinity = affinity.to_vec();
         let (phase, cpus) = (AttemptPhase::Running, vec![0]);
-        let state = AttemptState { phase, idle: false, cpus, affinity, end: None, window: None };
+        let state =
+            AttemptState { phase, idle: false, cpus, affinity, end: None, window: None, activity: None };
         ReplyMessage { number, reply: ShimReply::Done(state), hello: None }
     }
 

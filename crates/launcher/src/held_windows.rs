@@ -117,7 +117,7 @@ mod tests {
     fn answer(number: u64, window: Option<ReservedWindow>) -> ReplyMessage {
         let (phase, end) = (AttemptPhase::Waiting, None);
         let (cpus, affinity) = (vec![], vec![]);
-        let state = AttemptState { phase, idle: false, cpus, affinity, end, window };
+        let state = AttemptState { phase, idle: false, cpus, affinity, end, window, activity: None };
         ReplyMessage { number, reply: ShimReply::Done(state), hello: None }
     }
 

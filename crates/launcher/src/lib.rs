@@ -25,6 +25,7 @@ mod message;
 
 mod shim_loop;
 
+mod activity;
 mod attempt;
 
 mod supervise;

@@ -11,6 +11,7 @@ use miserly_launch::{
 };
 use miserly_marks::mark;
 
+use crate::activity::ActivityReports;
 use crate::backoff::Backoff;
 use crate::convert;
 use crate::crash_point::CrashPoint;
@@ -57,6 +58,7 @@ pub(crate) struct Supervision<S: Site> {
     reported: Option<ReservedWindow>,
     /// The window that the shim has begun by itself.
     begun: Option<BegunWindow>,
+    pub(crate) activity: ActivityReports,
 }
 
 /// What a shim was told to do with its command.
@@ -119,6 +121,7 @@ impl<S: Site> Supervision<S> {
             asked: BootTime(0),
             reported: None,
             begun: None,
+            activity: ActivityReports::default(),
         })
     }
 
@@ -243,6 +246,12 @@ impl<S: Site> Supervision<S> {
         self.begun.take()
     }
 
+    /// Returns a report of the activity of the attempt, if that is news.
+    pub(crate) fn take_activity(&mut self, host: &S::Host) -> Option<Input> {
+        let since = self.activity.take()?.idle_since;
+        Some(Input::Idle(self.attempt, since.map(|since| host.clock().ticks(since))))
+    }
+
     /// Schedules an end by force. The earliest one counts.
     fn end_by_force(&mut self, force: ForcedEnd) {
         self.force = Some(match self.force.take() {
@@ -268,6 +277,10 @@ impl<S: Site> Supervision<S> {
         if self.ask_at().is_some_and(|at| at <= now) {
             mark!("a shim is asked whether its window has begun");
             self.asked = now;
+            self.desired.merge(ShimCommand::Status, None);
+        }
+        if self.activity.ask_at().is_some_and(|at| at <= now) && self.told != Told::Wait {
+            self.activity.ask(now);
             self.desired.merge(ShimCommand::Status, None);
         }
         if self.is_connected
@@ -307,6 +320,9 @@ impl<S: Site> Supervision<S> {
             self.backoff.reset();
             self.held.answered(&reply, self.shim.version());
             self.note_begin(host, &reply, now);
+            if let ShimReply::Done(state) = &reply.reply {
+                self.activity.answered(state.activity);
+            }
             if let Some(problem) = self.desired.answered(&reply, now) {
                 let version = self.shim.version();
                 tracing::warn!("job {}: {problem} (its shim has protocol {version})", self.attempt.job);
@@ -377,7 +393,11 @@ impl<S: Site> Supervision<S> {
         let again = (!self.is_connected).then_some(self.again);
         let force = self.force.as_ref().and_then(ForcedEnd::next_step);
         let start = self.start.next().filter(|_| self.told != Told::Wait);
-        [again, force, self.look_at, self.desired.next(), start, self.ask_at()].into_iter().flatten().min()
+        let activity = self.activity.ask_at().filter(|_| self.told != Told::Wait);
+        [again, activity, force, self.look_at, self.desired.next(), start, self.ask_at()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -50,6 +50,7 @@ fn launch() -> Box<Launch> {
         grace: Span::from_ticks(2_000_000),
         cleanup_time: Span::ZERO,
         orphan_resume_delay: Span::ZERO,
+        idle: None,
         limit,
     })
 }

@@ -80,6 +80,7 @@ impl JobOutcome {
             JobOutcome::Killed(KilledBy::User) => "killed: user",
             JobOutcome::Killed(KilledBy::Shutdown) => "killed: shutdown",
             JobOutcome::Killed(KilledBy::Memory) => "killed: memory",
+            JobOutcome::Killed(KilledBy::Idle) => "killed: idle",
             JobOutcome::Failed => "failed",
             JobOutcome::Lost => "lost",
         }

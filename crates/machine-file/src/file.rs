@@ -170,6 +170,10 @@ pub struct QueueFile {
     pub pause: Option<Spanned<Value>>,
     /// For the daemon: the time from the planned start of a job to the latest start that it is promised.
     pub promise_slack: Option<Spanned<Value>>,
+    /// For the daemon: the time after which a job is idle that uses almost no processor time.
+    pub idle_after: Option<Spanned<Value>>,
+    /// For the daemon: what happens to an idle job.
+    pub idle_action: Option<Spanned<Value>>,
     /// For the daemon: whether programs with the set-user-ID bit give its jobs no rights.
     pub no_new_privileges: Option<Spanned<Value>>,
     /// For the daemon: a program that runs before each job, and its arguments.
@@ -213,6 +217,8 @@ impl QueueFile {
             ("strict", &self.strict),
             ("pause", &self.pause),
             ("promise-slack", &self.promise_slack),
+            ("idle-after", &self.idle_after),
+            ("idle-action", &self.idle_action),
             ("no-new-privileges", &self.no_new_privileges),
             ("prolog", &self.prolog),
             ("prolog-time", &self.prolog_time),

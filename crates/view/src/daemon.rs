@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::model::{
-    Exit, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason, number_ranges,
+    Exit, Failure, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason, number_ranges,
 };
 
 use crate::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
@@ -159,6 +159,7 @@ pub fn word(job: &JobView) -> &'static str {
     match &job.phase {
         _ if job.overdue.is_some() => "overdue",
         _ if job.paused => "paused",
+        Phase::Running(_) if job.idle_since.is_some() => "idle",
         Phase::Held => "held",
         Phase::Queued => "queued",
         Phase::Opportunistic { parked: false, .. } => "opportunistic",
@@ -167,6 +168,7 @@ pub fn word(job: &JobView) -> &'static str {
         Phase::Suspended(_) => "suspended",
         Phase::Done { exit, .. } => word_of_exit(*exit),
         Phase::Killed { by, .. } => word_of_kill(*by),
+        Phase::Failed { why: Failure::NotInTime, .. } => "given up",
         Phase::Failed { .. } => "not run",
         Phase::Lost { .. } => "lost",
         Phase::Adopted { .. } => "adopted",
@@ -186,6 +188,7 @@ pub fn word_of_kill(by: KilledBy) -> &'static str {
         KilledBy::User => "cancelled",
         KilledBy::Shutdown => "shut down",
         KilledBy::Memory => "out of memory",
+        KilledBy::Idle => "ended, idle",
     }
 }
 

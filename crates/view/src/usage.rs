@@ -73,9 +73,8 @@ impl UsageSums {
         self.jobs += 1;
         match &job.phase {
             phase if phase.succeeded() => {}
-            Phase::Killed { by: KilledBy::User, .. } | Phase::Failed { why: Failure::Dependency, .. } => {
-                self.cancelled += 1;
-            }
+            Phase::Killed { by: KilledBy::User, .. }
+            | Phase::Failed { why: Failure::Dependency | Failure::NotInTime, .. } => self.cancelled += 1,
             _ => self.failed += 1,
         }
         let Some((start, end)) = ran(&job.phase) else { return };

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Exit, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status, WaitReason,
+    Exit, Failure, Filter, JobView, Judgement, KilledBy, Phase, PromiseChangeReason, Status, WaitReason,
 };
 use miserly_attempt::shim::BEGIN_DELAY;
 use miserly_engine::{
@@ -31,6 +31,9 @@ const TOLERANCE: i64 = SECOND;
 
 /// The longest time until the daemon looks for the start of a command: its pauses get longer.
 const LATEST_NEWS: i64 = 5 * SECOND;
+
+/// The longest time from a start to its command, if the machine lacks something meanwhile.
+const LATEST_LAUNCH: i64 = 10 * SECOND;
 
 /// The most launches of a job, and one more for each second.
 const MOST_LAUNCHES: i64 = 30;
@@ -52,6 +55,8 @@ struct Seen {
     wish: Wish,
     /// The earliest start, in ticks.
     begin: Option<i64>,
+    /// The latest start that its user set, in ticks.
+    start_by: Option<i64>,
     /// The latest start of an open promise, in ticks.
     open: Option<i64>,
     /// Why its promise is at risk.
@@ -158,6 +163,7 @@ impl Watch {
                 user,
                 wish: wish.clone(),
                 begin: wish.begin.map(|ticks| now + ticks),
+                start_by: wish.start_within.map(|wait| now + wish.begin.unwrap_or(0).max(0) + wait),
                 ..Seen::default()
             };
             if self.lost.contains(number) || self.jobs.insert(*number, seen).is_some() {
@@ -437,7 +443,8 @@ impl World {
         let latest = judged.last().copied();
         let started = view.phase.started().map(|at| self.ticks(at));
         let attempt = Attempt { job: view.number, nth: view.attempts };
-        let begun = self.machine.begun_at(attempt).filter(|begun| begun + REPORTED < now);
+        let attempt_begun = self.machine.begun_at(attempt);
+        let begun = attempt_begun.filter(|begun| begun + REPORTED < now);
         let begun = begun.filter(|_| !self.machine.was_held_back(attempt));
         let moves = self.watch.moves;
         let quiet_since = self.quiet_since();
@@ -451,12 +458,16 @@ impl World {
         let conditions = self.watch.conditions;
         // An ended job keeps the wall times of its clock.
         let comparable = (view.phase.ended().is_none() || !self.wall_was_set) && !self.suspends;
+        // A job may be suspended before its command begins.
+        let (may_compare, stalled) = (!self.suspends && !self.preempts, self.last_stall);
         let Some(seen) = self.watch.jobs.get_mut(&view.number) else { return Ok(()) };
         if let Some(before) = &seen.ended {
             // Times are wall times, which move with the clock.
             let same = std::mem::discriminant(before) == std::mem::discriminant(&view.phase);
             return if same { Ok(()) } else { Err(format!("it was {before:?} and is {:?}", view.phase)) };
         }
+        let first_begin = attempt_begun.filter(|_| may_compare);
+        check_bounds(seen, view, first_begin, (now, stalled))?;
         note_judged(seen, view, judged, promised, self.preempts)?;
         check_kept(seen, view, begun)?;
         check_history(view)?;
@@ -582,6 +593,39 @@ fn note_judged(
     Ok(())
 }
 
+/// A job is given up at its latest start exactly if its command has not begun by then, and runs past its limit only if its user
+/// permits that.
+fn check_bounds(seen: &Seen, view: &JobView, begun: Option<i64>, (now, stalled): (i64, i64)) -> Checked {
+    if view.overrun.is_some() && !seen.wish.overrun {
+        return Err("it runs past its limit, which is a hard one".into());
+    }
+    let habit = habit_of(seen, view);
+    let is_idle = view.idle_since.is_some() || matches!(view.phase, Phase::Killed { by: KilledBy::Idle, .. });
+    if is_idle && !habit.lazy && !seen.restored {
+        return Err(format!("it works and counts as idle since {:?}", view.idle_since));
+    }
+    let given_up = matches!(view.phase, Phase::Failed { why: Failure::NotInTime, .. });
+    let Some(start_by) = seen.start_by else {
+        return if given_up { Err("it is given up without a latest start".into()) } else { Ok(()) };
+    };
+    if given_up && (begun.is_some() || now < start_by) && !seen.restored {
+        return Err(format!("it had to start by {start_by}, began at {begun:?}, and is given up"));
+    }
+    let waits = matches!(view.phase, Phase::Queued | Phase::Held);
+    if waits && view.runs == 0 && view.start_by.is_some() && start_by + TOLERANCE < now && !seen.clock_lost {
+        return Err(format!("it had to start by {start_by}, and waits"));
+    }
+    if view.runs == 1
+        && !seen.restored
+        && !seen.clock_lost
+        // A daemon that stalls may have decided the start before.
+        && begun.is_some_and(|begun| begun > start_by.max(stalled) + LATEST_LAUNCH)
+    {
+        return Err(format!("it had to start by {start_by}, and began at {begun:?}"));
+    }
+    Ok(())
+}
+
 /// A promise that counts as kept was kept: the command began in time.
 fn check_kept(seen: &mut Seen, view: &JobView, begun: Option<i64>) -> Checked {
     let Some((latest, nth)) = seen.kept else { return Ok(()) };
@@ -626,10 +670,15 @@ fn check_history(view: &JobView) -> Checked {
     Ok(())
 }
 
+/// Returns the habit of the last run of a job.
+fn habit_of(seen: &Seen, view: &JobView) -> Habit {
+    let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
+    seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default()
+}
+
 /// The shown exit code of a job is that of its processes.
 fn check_exit(seen: &Seen, view: &JobView) -> Checked {
-    let nth = usize::try_from(view.attempts).unwrap_or(1).saturating_sub(1);
-    let habit: Habit = seen.wish.runs.get(nth).or(seen.wish.runs.last()).copied().unwrap_or_default();
+    let habit = habit_of(seen, view);
     match view.phase {
         Phase::Done { exit: Exit::Code(code), .. } if code != habit.code || habit.signal > 0 => {
             Err(format!("it ended with {code} and not with {}", habit.code))

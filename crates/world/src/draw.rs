@@ -164,11 +164,14 @@ struct Features {
     earlier: bool,
     blocks: bool,
     sizes: bool,
+    latest_starts: bool,
+    overruns: bool,
 }
 
 /// Returns the script of a seed, with this number of steps. A `wide` one has more kinds of steps and features.
 pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     let [mut draws, mut more, mut sizes] = [0, 1, 2].map(|sequence| Draws { seed, sequence, nth: 0 });
+    let mut bounds = Draws { seed, sequence: 6, nth: 0 };
     let mut machine = machine(&mut draws);
     if wide {
         machine.user_jobs = more.one_in(6).then(|| 1 + more.below(3));
@@ -210,7 +213,12 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         earlier: more.one_in(8),
         blocks: wide && more.one_in(6),
         sizes: equal,
+        latest_starts: bounds.one_in(4),
+        overruns: bounds.one_in(4),
     };
+    if bounds.one_in(4) {
+        machine.idle = Some((SECOND + bounds.ticks(20 * SECOND), bounds.one_in(2)));
+    }
     if features.epilogs {
         machine.cleanup = machine.cleanup.max(3 * SECOND);
     }
@@ -218,6 +226,7 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
         draws,
         more,
         sizes,
+        bounds,
         machine: machine.clone(),
         kinds,
         features,
@@ -278,6 +287,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
         user_jobs: None,
         user_cpus: None,
         waits: false,
+        idle: None,
     }
 }
 
@@ -301,6 +311,8 @@ struct Maker {
     more: Draws,
     /// The draws of resizable jobs.
     sizes: Draws,
+    /// The draws of latest starts and of runs past a limit.
+    bounds: Draws,
     machine: MachineSetup,
     kinds: Vec<Kind>,
     features: Features,
@@ -381,8 +393,23 @@ impl Maker {
         if features.sizes {
             self.size(&mut wish, most);
         }
+        self.bound(&mut wish);
         let user = self.user();
         Step::Submit { tag: self.tags, user, wish: Box::new(wish) }
+    }
+
+    /// Gives some jobs a longest wait, and lets some run on past their limits.
+    fn bound(&mut self, wish: &mut Wish) {
+        let Features { latest_starts, overruns, .. } = self.features;
+        let bounds = &mut self.bounds;
+        if latest_starts && bounds.one_in(2) {
+            let most = if bounds.one_in(6) { 1 } else { 60 * SECOND };
+            wish.start_within = Some(bounds.ticks(most));
+        }
+        let of_queue = self.machine.queues.get(wish.queue).map_or("", |(policy, _)| policy.as_str());
+        let takes = ["gang", "eqspatial", "immediate", "ss", "tss", "is(", "selective"];
+        let takes = takes.iter().any(|policy| of_queue.starts_with(policy));
+        wish.overrun = overruns && !takes && bounds.one_in(2);
     }
 
     /// Makes most jobs resizable, with at most `most` processors.
@@ -414,7 +441,20 @@ impl Maker {
         let is_earlier = self.features.earlier && self.more.one_in(3);
         let version = is_earlier.then(|| self.more.small(2));
         let blocks = self.features.blocks && self.more.one_in(6);
-        Habit { ticks, code, stubborn, signal, leaves, version, prolog, epilog, blocks, checkpoint: None }
+        let lazy = self.machine.idle.is_some() && self.bounds.one_in(2);
+        Habit {
+            ticks,
+            code,
+            stubborn,
+            signal,
+            leaves,
+            version,
+            prolog,
+            epilog,
+            blocks,
+            checkpoint: None,
+            lazy,
+        }
     }
 
     /// Returns a prolog or an epilog: mostly a short one that succeeds. Some take longer than they may.

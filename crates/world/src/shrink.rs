@@ -31,11 +31,13 @@ fn simplify(best: &mut Script, fails: &impl Fn(&Script) -> bool) {
     for at in 0..best.steps.len() {
         let Step::Submit { wish, .. } = &best.steps[at] else { continue };
         let plain = wish.clone();
-        let variants: [fn(&mut crate::step::Wish); 11] = [
+        let variants: [fn(&mut crate::step::Wish); 13] = [
             |wish| wish.runs.truncate(1),
             |wish| (wish.members, wish.at_a_time) = (0, None),
             |wish| wish.begin = None,
             |wish| wish.deadline = None,
+            |wish| wish.start_within = None,
+            |wish| wish.overrun = false,
             |wish| wish.restartable = false,
             |wish| wish.retry = 0,
             |wish| wish.early = false,

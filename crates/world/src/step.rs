@@ -230,6 +230,12 @@ pub struct Wish {
     pub begin: Option<i64>,
     /// Latest end, ticks from now.
     pub deadline: Option<i64>,
+    /// Longest wait, in ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<i64>,
+    /// Whether it runs on past its limit while no other job needs its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overrun: bool,
     /// Conditions on other submissions.
     pub after: Vec<(Condition, u32)>,
     /// Members of an array; 0 is no array.
@@ -292,6 +298,9 @@ pub struct Habit {
     /// The checkpoint command of its queue, if there is one.
     #[serde(default)]
     pub checkpoint: Option<ProgramHabit>,
+    /// Whether it waits and uses no processor time.
+    #[serde(default)]
+    pub lazy: bool,
 }
 
 /// The behaviour of a program of a queue.
@@ -329,6 +338,9 @@ pub struct MachineSetup {
     /// Whether shims wait for the windows of promised jobs.
     #[serde(default)]
     pub waits: bool,
+    /// The time after which a job is idle, ticks, and whether it is ended then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<(i64, bool)>,
 }
 
 /// A script: a machine, and the steps of its life.
@@ -430,7 +442,8 @@ impl fmt::Display for Wish {
         if self.gpus > 0 {
             write!(f, ", {} GPUs", self.gpus)?;
         }
-        let times = [("begin in", self.begin), ("deadline in", self.deadline)];
+        let times =
+            [("begin in", self.begin), ("deadline in", self.deadline), ("start within", self.start_within)];
         for (what, ticks) in times {
             if let Some(ticks) = ticks {
                 write!(f, ", {what} {}", Seconds(ticks))?;
@@ -445,7 +458,12 @@ impl fmt::Display for Wish {
         if let Some(most) = self.at_a_time {
             write!(f, ", {most} at a time")?;
         }
-        let words = [("restartable", self.restartable), ("early", self.early), ("held", self.hold)];
+        let words = [
+            ("restartable", self.restartable),
+            ("early", self.early),
+            ("held", self.hold),
+            ("runs past its limit", self.overrun),
+        ];
         for (word, _) in words.into_iter().filter(|(_, is)| *is) {
             write!(f, ", {word}")?;
         }
@@ -456,6 +474,9 @@ impl fmt::Display for Wish {
             write!(f, "; computes {}, exit {}", Seconds(habit.ticks), habit.code)?;
             if habit.stubborn {
                 write!(f, ", ignores TERM")?;
+            }
+            if habit.lazy {
+                write!(f, " lazily")?;
             }
             if habit.signal > 0 {
                 write!(f, ", dies of signal {}", habit.signal)?;
@@ -494,6 +515,9 @@ impl fmt::Display for MachineSetup {
             if let Some(most) = most {
                 write!(f, ", {most} {what} of a user")?;
             }
+        }
+        if let Some((after, ends)) = self.idle {
+            write!(f, ", idle after {}: {}", Seconds(after), if ends { "end" } else { "warn" })?;
         }
         Ok(())
     }

@@ -16,8 +16,9 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    DaemonInfo, DaemonReply, DaemonRequest, EngineError, Input, JobRow, JobState, JournalError, Limits, Now,
-    Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits, WaitingShimLimits,
+    DaemonInfo, DaemonReply, DaemonRequest, EngineError, IdleTerms, Input, JobRow, JobState, JournalError,
+    Limits, Now, Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
+    WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 use miserly_marks::{mark, mark_variant};
@@ -125,6 +126,8 @@ pub(crate) struct World {
     gone_at: i64,
     pub(crate) alone: Alone,
     stalled_until: i64,
+    /// The end of the last stall of a daemon.
+    pub(crate) last_stall: i64,
     /// The instant from which nothing is late for an earlier fault.
     quiet_from: i64,
     pub(crate) full: bool,
@@ -183,6 +186,7 @@ impl World {
             gone_at: 0,
             alone: Alone::default(),
             stalled_until: 0,
+            last_stall: 0,
             quiet_from: 0,
 
             full: false,
@@ -298,6 +302,7 @@ impl World {
             }
             Step::Stall { ticks } => {
                 self.stalled_until = self.now + ticks;
+                self.last_stall = self.stalled_until;
                 self.began = self.stalled_until;
                 self.quiet_from = self.quiet_from.max(self.stalled_until + REPORTED);
                 self.pass(*ticks)
@@ -803,6 +808,8 @@ impl World {
             }),
             begin: wish.begin.map(|ticks| self.wall_in(ticks)),
             deadline: wish.deadline.map(|ticks| self.wall_in(ticks)),
+            start_within: wish.start_within.map(|ticks| Span::from_ticks(ticks).as_secs_f64()),
+            overrun_if_idle: wish.overrun,
             conditions: wish.after.iter().map(condition).collect::<Option<_>>()?,
             array,
             restartable: wish.restartable,
@@ -835,7 +842,11 @@ impl World {
                     .with(Kind::Gpus, if place == 0 { machine.gpus } else { 0 }),
             ),
             classes: None,
-            terms: QueueTerms { promise_slack: Span::from_ticks(machine.slack), ..QueueTerms::default() },
+            terms: QueueTerms {
+                promise_slack: Span::from_ticks(machine.slack),
+                idle: machine.idle.map(|(after, ends)| IdleTerms { after: Span::from_ticks(after), ends }),
+                ..QueueTerms::default()
+            },
         };
         let whole = Resources::cpus(u64::from(all)).with(Kind::Memory, memory * machine.queues.len() as u64);
         Setup {
@@ -906,8 +917,10 @@ impl World {
 /// Returns whether users have another job than before.
 fn is_other(before: Option<&JobRow>, now: &JobRow) -> bool {
     let record = |row: &JobRow| serde_json::from_str::<Record>(&row.body).ok();
-    let of_users =
-        |row| record(row).map(|of| (of.submission, of.time, of.held_by, of.state == JobState::Held));
+    let of_users = |row| {
+        let limit = |of: &Record| of.time - of.overrun.unwrap_or(Span::ZERO);
+        record(row).map(|of| (limit(&of), of.submission, of.held_by, of.state == JobState::Held))
+    };
     before.is_none_or(|before| before != now && of_users(before) != of_users(now))
 }
 

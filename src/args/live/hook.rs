@@ -71,13 +71,15 @@ pub(crate) struct HookArgs {
 }
 
 /// The words of the events.
-pub(crate) const HOOK_EVENTS: [(&str, JobEventKind, &str); 8] = [
+pub(crate) const HOOK_EVENTS: [(&str, JobEventKind, &str); 10] = [
     ("submitted", JobEventKind::Submitted, "It was accepted"),
     ("started", JobEventKind::Started, "It has started in its window"),
     ("moved", JobEventKind::Moved, "Its promised start is another one"),
     ("at-risk", JobEventKind::AtRisk, "Its plan is behind its promise"),
     ("missed", JobEventKind::Missed, "Its promise was not kept: it started late, or ended without a start"),
     ("near-end", JobEventKind::NearEnd, "It reaches its time limit within --near-end"),
+    ("idle", JobEventKind::Idle, "It uses almost no processor time, by idle-after of its queue"),
+    ("given-up", JobEventKind::GivenUp, "It has ended because it had not started in time (--start-within)"),
     ("ended", JobEventKind::Ended, "It has ended in any way"),
     ("failed", JobEventKind::Failed, "It has ended, and not with exit code 0"),
 ];

@@ -71,6 +71,9 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
     if let Some(overdue) = &job.overdue {
         line("overdue", &overdue_text(overdue, instants));
     }
+    if let Some(since) = job.idle_since {
+        line("idle", &format!("since {}: it uses almost no processor time", instants.text(since)));
+    }
     if let Some(how) = &job.capacity_lost {
         line("capacity lost", how);
     }
@@ -164,7 +167,7 @@ fn no_promise(job: &JobView) -> NoPromise {
 }
 
 /// Returns how much of its request a job used in its only run.
-fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
+pub(super) fn efficiency(job: &JobView, used: &Usage) -> Option<String> {
     let (start, end) = job.phase.started().zip(job.phase.ended())?;
     let ran = end.duration_since(start).as_secs_f64();
     if job.runs != 1 || ran <= 0.0 {
@@ -344,6 +347,7 @@ const fn killed_by_text(by: KilledBy) -> &'static str {
         KilledBy::User => "cancelled",
         KilledBy::Shutdown => "killed by the shutdown of the machine or the session",
         KilledBy::Memory => "killed because it needed more memory than it had requested",
+        KilledBy::Idle => "ended because it used almost no processor time",
     }
 }
 
@@ -356,6 +360,7 @@ const fn failure(why: Failure) -> &'static str {
         Failure::Prolog => "prolog failed",
         Failure::Refused => "the policy of its queue rejects it",
         Failure::Dependency => "a job that it waits for did not end as required",
+        Failure::NotInTime => "it did not start in time",
         Failure::System => "the system rejected the call",
     }
 }
@@ -443,6 +448,11 @@ fn request(job: &JobView, instants: Instants) -> String {
     }
     parts.extend(job.begin.map(|begin| format!("not before {}", instants.text(begin))));
     parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));
+    parts.extend(job.start_by.map(|by| format!("given up unless started by {}", instants.text(by))));
+    parts.extend(job.overrun_if_idle.then(|| match job.overrun {
+        Some(overrun) => format!("with {} past its own limit", duration_rounded(span_of_seconds(overrun))),
+        None => "longer while its place is idle".to_owned(),
+    }));
     if !job.after.is_empty() {
         parts.push(format!("after {}", jobs(&job_ranges(&job.after))));
     }

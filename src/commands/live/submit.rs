@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::Client;
-use miserly_api::model::{Accepted, NoPromise, Submission, Submitted, Window, job_ranges};
+use miserly_api::model::{Accepted, NoPromise, Quote, Submission, Submitted, Window, job_ranges};
 
 use super::quote::quoted_text;
 use super::submission::submission;
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     if args.quote {
         let quote = client.quote(&submission)?;
-        print_answer(args.json, &quote, || quoted_text(&quote))?;
+        print_answer(args.json, &quote, || quoted_text(&quote) + &late_text(&submission, &quote))?;
         return Ok(ExitCode::SUCCESS);
     }
     let submitted = client.submit(&submission)?;
@@ -29,6 +30,19 @@ pub(crate) fn run(args: &SubmitArgs) -> anyhow::Result<ExitCode> {
         if args.quiet { numbers(&submitted) } else { accepted_text(&submitted.jobs) }
     })?;
     if args.wait { Ok(await_all(&client, &submitted.jobs, args.json)) } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// Returns that the promised start of a quote is later than the latest start of the submission, if it is.
+fn late_text(submission: &Submission, quote: &Quote) -> String {
+    let wait = submission.start_within.and_then(|secs| SignedDuration::try_from_secs_f64(secs).ok());
+    let now = Timestamp::now();
+    let begin = submission.begin.map_or(now, |begin| begin.max(now));
+    let Some(by) = wait.and_then(|wait| begin.checked_add(wait).ok()) else { return String::new() };
+    let is_late = |window: &Option<Window>| window.is_none_or(|window| window.start > by);
+    if !quote.windows.iter().any(is_late) {
+        return String::new();
+    }
+    format!("would be given up unless it starts by {}, before its promise\n", local(by))
 }
 
 /// Warns of a job that asks for mail while no client of the daemon sends any.
@@ -73,6 +87,17 @@ pub(super) fn accepted_text(jobs: &[Accepted]) -> String {
 }
 
 fn prospect_text(job: &Accepted) -> String {
+    let text = start_text(job);
+    match job.start_by {
+        // A promise is a latest start: the job may start earlier.
+        Some(by) if job.promise.is_none_or(|window| window.start > by) => {
+            format!("{text}; given up unless it starts by {}", local(by))
+        }
+        _ => text,
+    }
+}
+
+fn start_text(job: &Accepted) -> String {
     match (&job.promise, job.started) {
         (Some(window), true) => format!("started, resources reserved until {}", local(window.end)),
         (None, true) => "has started".to_owned(),

@@ -15,6 +15,9 @@ use crate::failure::print_failure;
 /// The exit code of a job that reached its time limit, as that of timeout(1).
 const OVERRUN: u8 = 124;
 
+/// The exit code of a job that had not started by its latest start.
+pub(crate) const NOT_IN_TIME: u8 = 123;
+
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;
     let numbers = job_lists::numbers(&client, &JobList::all(&args.jobs), Scope::All, args.json)?;
@@ -63,9 +66,12 @@ pub(super) fn code(phase: &Phase) -> u8 {
         Phase::Killed { by: KilledBy::Time, .. } => OVERRUN,
         Phase::Done { exit, .. } | Phase::Killed { exit: Some(exit @ Exit::Signal(_)), .. } => of_exit(*exit),
         // As if SIGTERM had ended it: it never ran, or it exited by itself when it was stopped.
-        Phase::Killed { by: KilledBy::User | KilledBy::Shutdown, .. } => of_exit(Exit::Signal(15)),
+        Phase::Killed { by: KilledBy::User | KilledBy::Shutdown | KilledBy::Idle, .. } => {
+            of_exit(Exit::Signal(15))
+        }
         Phase::Killed { by: KilledBy::Memory, .. } => of_exit(Exit::Signal(9)),
         Phase::Failed { why: Failure::Program, .. } => 127,
+        Phase::Failed { why: Failure::NotInTime, .. } => NOT_IN_TIME,
         Phase::Failed { .. } => 126,
         _ => UNKNOWN,
     }
@@ -109,6 +115,8 @@ mod tests {
         check(&failed(Failure::Program), 127);
         check(&failed(Failure::Output), 126);
         check(&failed(Failure::Dependency), 126);
+        check(&failed(Failure::NotInTime), 123);
+        check(&killed(KilledBy::Idle, Some(Exit::Code(0))), 143);
         check(&Phase::Lost { at, why: LostBy::Shim }, 125);
     }
 }

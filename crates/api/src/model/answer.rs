@@ -26,6 +26,9 @@ pub struct Accepted {
     /// Why it has no promise; absent if it has one, or has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_promise: Option<NoPromise>,
+    /// The instant at which it is given up if it has not started by then; absent without a longest wait, or once it has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_by: Option<Timestamp>,
     /// Whether it has started.
     pub started: bool,
 }

@@ -82,6 +82,18 @@ pub struct JobView {
     /// The deadline of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The latest start, while it has not run: if it has not started by then, it is given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_by: Option<Timestamp>,
+    /// Whether it runs on past its time limit while no other job needs its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overrun_if_idle: bool,
+    /// The time past its time limit that it was given so far, in seconds; `time` has it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrun: Option<f64>,
+    /// Since when it uses almost no processor time, if its queue looks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<Timestamp>,
     /// The unfinished jobs that have to end first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
@@ -449,6 +461,8 @@ pub enum KilledBy {
     Shutdown,
     /// It needed more memory than it had requested.
     Memory,
+    /// It used almost no processor time for as long as its queue permits.
+    Idle,
 }
 
 /// The reason why a job could not be run.
@@ -469,6 +483,8 @@ pub enum Failure {
     Refused,
     /// A job that it waits for has not ended as required.
     Dependency,
+    /// It had not started by the latest start that its user set.
+    NotInTime,
     /// Any other failure.
     System,
 }

@@ -17,6 +17,7 @@ use crate::submit;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[cfg_attr(feature = "options", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Submission {
     /// The program and its arguments; with `script`, the arguments of the script.
     #[cfg_attr(feature = "options", arg(skip))]
@@ -112,6 +113,18 @@ pub struct Submission {
     ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The longest wait, in seconds, from the submission or from `begin`. A job that has not started by then is given up.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "TIME", value_parser = submit::wait_time,
+        help = "The longest wait, such as 10min, from the submission or from --begin; the job is given up if it has not \
+                started by then"
+    ))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<f64>,
+    /// Lets the job run on past its time limit while no other job needs its place
+    #[cfg_attr(feature = "options", arg(long))]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overrun_if_idle: bool,
     /// Jobs that have to end first, with any result. The number of an array means all its jobs.
     #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -326,7 +339,7 @@ impl Submission {
     pub(crate) fn or(mut self, other: Submission) -> Submission {
         let none = Submission::default();
         complete!(self, other, none,
-            name comment resizable resize_signal tasks memory gpus queue begin deadline array restartable retry signal no_opportunistic hold input output
+            name comment resizable resize_signal tasks memory gpus queue begin deadline start_within overrun_if_idle array restartable retry signal no_opportunistic hold input output
             error);
         self
     }

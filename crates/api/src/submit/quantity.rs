@@ -1,7 +1,7 @@
 //! The notation of durations, memory and arrays in job scripts and command lines.
 
 use miserly_core::Span;
-use miserly_units::{UnitError, parse_memory, parse_seconds};
+use miserly_units::{UnitError, parse_duration, parse_memory, parse_seconds};
 
 use crate::model::{Array, IndexRange, Retry, digits, index_ranges};
 
@@ -14,6 +14,14 @@ const SHORTEST: Span = Span::from_ticks(1_000_000);
 /// A text that is no such duration.
 pub fn length_of_time(text: &str) -> Result<u64, UnitError> {
     parse_seconds(text, SHORTEST).map(i64::unsigned_abs)
+}
+
+/// Returns the seconds of a longest wait, which may be 0.
+///
+/// # Errors
+/// A text that is no duration.
+pub fn wait_time(text: &str) -> Result<f64, UnitError> {
+    parse_duration(text).map(Span::as_secs_f64)
 }
 
 /// Returns the bytes of an amount of memory.

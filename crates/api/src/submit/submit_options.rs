@@ -248,6 +248,7 @@ mod tests {
                 "after" => "3",
                 "array" => "0-3",
                 "begin" | "deadline" => "+2h",
+                "start-within" => "10min",
                 "mail" => "end",
                 "memory" | "memory-per-cpu" => "1GiB",
                 "signal" | "resize-signal" => "USR1",

@@ -6,6 +6,7 @@ use miserly_cgroup::Capability;
 use miserly_marks::{mark, mark_variant};
 
 use super::host::{Host, Recipients, Signal, StopScan, ThreadClass};
+use super::idle::IdleWatch;
 use super::stop::PendingStop;
 use super::supervisor::Supervisor;
 use super::timeline::DueAction;
@@ -320,6 +321,7 @@ impl<H: Host> Supervisor<H> {
             affinity: self.host.affinity(),
             end: self.timeline.end(),
             window: self.mode.window().cloned(),
+            activity: self.idle.as_ref().map(IdleWatch::activity),
         }
     }
 

@@ -202,7 +202,23 @@ pub trait Host {
 
     /// Returns what the control group used so far.
     fn usage(&self) -> Option<Usage>;
+
+    /// Returns the processor time that the processes of the job have used so far.
+    ///
+    /// # Errors
+    /// The processes cannot be inspected.
+    fn cpu_times(&self) -> io::Result<CpuTimes>;
+
+    /// Writes to the standard error of the main process, unless that would wait.
+    ///
+    /// # Errors
+    /// The process has none, or it cannot be reached.
+    fn write_to_job(&mut self, text: &str) -> io::Result<()>;
 }
+
+/// Processor times of the processes of a job: of its control group under the numbers 0, or of each process under its number and
+/// its start, with its children that it has waited for.
+pub type CpuTimes = Vec<((u32, u64), Duration)>;
 
 /// The class of a thread in the window of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,8 @@ mod stop;
 
 mod user_signals;
 
+mod idle;
+
 mod limits;
 
 mod main_process;
@@ -32,7 +34,7 @@ mod queue_programs;
 
 mod pending_end;
 
-pub use host::{Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
+pub use host::{CpuTimes, Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
 pub use life::Shim;
 pub use main_process::{Permission, SetupFailure, SetupMessage};
 pub use stop::STOP_TIMEOUT;

@@ -9,6 +9,7 @@ use miserly_marks::{mark, mark_variant};
 use super::claim::ClaimedAttempt;
 use super::daemon_link::DaemonLink;
 use super::host::{Events, Host, Recipients, Signal, ThreadClass};
+use super::idle::{IdleAction, IdleWatch};
 use super::main_process::{MainProcess, SetupFailure, SetupMessage};
 use super::pending_end::PendingEnd;
 use super::queue_programs::QueueProgramRuns;
@@ -18,7 +19,7 @@ use super::user_signals::UserSignals;
 use crate::end::StartFailure;
 use crate::files::{Files, RecordError, StartRecord};
 use crate::queue_program::ProgramKind;
-use crate::spec::{AttemptSpec, CriticalPriority, EarlySignal, ResizeNotice, RunMode};
+use crate::spec::{AttemptSpec, CriticalPriority, EarlySignal, IdleRule, ResizeNotice, RunMode};
 use crate::time::BootTime;
 
 /// Time from the request of the permission to the permission after which the start record is corrected.
@@ -58,6 +59,8 @@ pub(super) struct Supervisor<H: Host> {
     pub(super) signals_to_send: UserSignals,
     /// Prolog and epilog.
     pub(super) programs: QueueProgramRuns<H::Connection>,
+    /// The activity of the job, if it has a rule for idle jobs.
+    pub(super) idle: Option<IdleWatch>,
     pub(super) is_over: bool,
 }
 
@@ -83,6 +86,7 @@ impl<H: Host> Supervisor<H> {
             Ok(started) => started,
             Err(error) => return Err(Box::new(NotStarted { host, attempt, daemon, error })),
         };
+        let idle = attempt.spec.idle.map(|rule| IdleWatch::new(rule, host.now()));
         Ok(Supervisor {
             mode: attempt.spec.mode.clone(),
             place_at: None,
@@ -98,6 +102,7 @@ impl<H: Host> Supervisor<H> {
             main: MainProcess::new(pid, connection),
             signals_to_send: UserSignals::default(),
             programs: QueueProgramRuns::default(),
+            idle,
             is_over: false,
             host,
         })
@@ -112,10 +117,22 @@ impl<H: Host> Supervisor<H> {
         let in_epilog = self.programs.has_begun(ProgramKind::Epilog);
         let due = self.timeline.next().filter(|_| !in_epilog);
         let program = self.programs.next();
-        [unread, due, program, stop, pending_end, pending_nice, self.place_at, self.scan_at, self.resume_at]
-            .into_iter()
-            .flatten()
-            .min()
+        let look_at = self.idle.as_ref().filter(|_| self.pending_end.is_none()).map(IdleWatch::look_at);
+        [
+            look_at,
+            unread,
+            due,
+            program,
+            stop,
+            pending_end,
+            pending_nice,
+            self.place_at,
+            self.scan_at,
+            self.resume_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Handles all events, due actions and commands, and records the end if it is due.
@@ -362,7 +379,70 @@ impl<H: Host> Supervisor<H> {
             Some((nice, at)) if at <= now => self.set_nice(nice, now),
             _ => {}
         }
+        self.look_for_idle(now);
         self.retry_resume(now)
+    }
+
+    /// Looks at the activity of the job if that is due. Only time in its window counts: before, others have its processors.
+    fn look_for_idle(&mut self, now: BootTime) {
+        let is_counted = self.runs_in_window();
+        let Some(watch) = self.idle.as_mut().filter(|watch| watch.look_at() <= now) else { return };
+        let used = if is_counted { self.host.cpu_times() } else { Ok(vec![]) };
+        if !is_counted || used.is_err() {
+            watch.begin_again(now);
+        }
+        let (job, rule) = (self.attempt.spec.job, watch.rule());
+        match used {
+            Ok(used) if is_counted => match watch.look(now, used) {
+                Some(IdleAction::Warn) => {
+                    mark!("an idle job is warned");
+                    self.tell_job(&idle_text(job, rule));
+                }
+                Some(IdleAction::End) => {
+                    mark!("an idle job is ended");
+                    self.tell_job(&format!("job {job} is ended because it is idle"));
+                    self.timeline.end_idle(now);
+                }
+                None => {}
+            },
+            Ok(_) => {}
+            Err(error) => self.host.log(&format_args!("its activity is unknown: {error}")),
+        }
+    }
+
+    /// Returns whether the command runs in its window.
+    fn runs_in_window(&self) -> bool {
+        let is_free = self.timeline.ending().is_none() && !self.timeline.is_stopped() && self.stop.is_none();
+        let in_command = self.main.exit.is_none() && !self.programs.runs(ProgramKind::Prolog);
+        is_free && in_command && self.place_at.is_none() && matches!(self.mode, RunMode::Reserved { .. })
+    }
+
+    /// Writes a line to the job.
+    fn tell_job(&mut self, line: &str) {
+        // A terminal may be in raw mode.
+        if let Err(error) = self.host.write_to_job(&format!("\r\nmiserly: {line}\r\n")) {
+            self.host.log(&format_args!("not written to the job: {line}: {error}"));
+        }
+    }
+}
+
+/// Returns the warning of an idle job.
+fn idle_text(job: u64, rule: IdleRule) -> String {
+    let left = rule.after.saturating_sub(rule.warn_after());
+    let consequence = if rule.ends {
+        format!("it is ended in {} unless it works", time_text(left))
+    } else {
+        "its processors could serve others".to_owned()
+    };
+    let idle = time_text(rule.warn_after());
+    format!("job {job} has used almost no processor time for {idle}; {consequence}")
+}
+
+/// Returns a time in whole minutes, or in seconds if it is short.
+fn time_text(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{} s", seconds.max(1)),
+        seconds => format!("{} min", seconds / 60),
     }
 }
 

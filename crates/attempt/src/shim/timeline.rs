@@ -155,6 +155,11 @@ impl Timeline {
         self.end_by(now.after(grace), Some(EndCause::User));
     }
 
+    /// Terminates the job because it is idle.
+    pub(super) fn end_idle(&mut self, now: BootTime) {
+        self.end_by(now.after(self.grace), Some(EndCause::Idle));
+    }
+
     /// Terminates the job because the machine or the session shuts down.
     pub(super) fn shut_down(&mut self, now: BootTime) {
         self.end_by(now.after(self.grace), Some(EndCause::Shutdown));

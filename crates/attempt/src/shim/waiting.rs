@@ -162,6 +162,7 @@ impl<H: Host> Waiting<H> {
             affinity: vec![],
             end: None,
             window: self.window.clone(),
+            activity: None,
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use miserly_attempt::files::{Flush, STARTED};
 use miserly_attempt::shim::{
-    self, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
+    self, CpuTimes, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
 };
 use miserly_attempt::{
     AttemptSpec, BootId, BootTime, Connection, CriticalPriority, DaemonHost, Exit, Files, FindError,
@@ -52,6 +52,7 @@ pub(crate) fn spec() -> AttemptSpec {
         orphan_resume_delay: Duration::from_secs(5),
         run_limit: None,
         early_signal: None,
+        idle: None,
         resize_notice: None,
         cgroup: None,
         user: None,
@@ -92,6 +93,10 @@ pub(crate) struct Machine {
     starved: Cell<Duration>,
     /// How often the kernel still refuses processors.
     refusals: Cell<u32>,
+    /// Until then the command computes.
+    busy_until: Cell<BootTime>,
+    /// What the shim has written to the command.
+    written: RefCell<Vec<String>>,
 }
 
 impl Machine {
@@ -113,7 +118,19 @@ impl Machine {
             kill_at: Cell::default(),
             starved: Cell::default(),
             refusals: Cell::default(),
+            busy_until: Cell::new(at(i64::MAX / 1_000_000)),
+            written: RefCell::default(),
         })
+    }
+
+    /// Lets the command wait from an instant on.
+    pub(crate) fn wait_from(&self, at: BootTime) {
+        self.busy_until.set(at);
+    }
+
+    /// Returns what the shim has written to the command.
+    pub(crate) fn written(&self) -> Vec<String> {
+        self.written.borrow().clone()
     }
 
     pub(crate) fn hold_lock(&self, length: Duration) {
@@ -554,6 +571,16 @@ impl Host for Shim {
 
     fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    fn cpu_times(&self) -> io::Result<CpuTimes> {
+        let used = self.0.now.get().min(self.0.busy_until.get()).since(at(0));
+        Ok(vec![((2, 1), used)])
+    }
+
+    fn write_to_job(&mut self, text: &str) -> io::Result<()> {
+        self.0.written.borrow_mut().push(text.trim().to_owned());
+        Ok(())
     }
 }
 

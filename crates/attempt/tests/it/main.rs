@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use miserly_attempt::{
-    AttemptEnd, AttemptPhase, AttemptSpec, EndCause, Exit, FoundAttempt, LaunchError, LossCause,
+    AttemptEnd, AttemptPhase, AttemptSpec, EndCause, Exit, FoundAttempt, IdleRule, LaunchError, LossCause,
     Predecessors, ReservedWindow, RunMode, ShimCommand, ShimRefusal, ShimReply,
 };
 
@@ -49,6 +49,50 @@ fn a_job_that_ignores_the_end_of_its_window_is_killed() {
     assert_eq!(machine.sent(), ["90 Terminate All", "90 Continue All", "100 Kill"]);
     let end = ended(machine.find().unwrap());
     assert_eq!((end.cause, end.late), (Some(EndCause::Time), Some(Duration::ZERO)));
+}
+
+/// Returns an attempt with a long window whose job is idle after 50 seconds.
+fn idle(ends: bool, mode: RunMode) -> AttemptSpec {
+    AttemptSpec { idle: Some(IdleRule { after: Duration::from_secs(50), ends }), mode, ..spec() }
+}
+
+fn long_window() -> RunMode {
+    RunMode::Reserved { cpus: vec![0], end: at(1000) }
+}
+
+#[test]
+fn an_idle_job_is_warned_and_then_ended() {
+    let machine = Machine::new(None);
+    machine.wait_from(at(20));
+    machine.launch(&idle(true, long_window())).unwrap();
+    machine.run_shim();
+    assert_eq!(machine.sent(), ["70 Terminate All", "70 Continue All", "80 Kill"]);
+    assert_eq!(ended(machine.find().unwrap()).cause, Some(EndCause::Idle));
+    let [warning, end] = &machine.written()[..] else { panic!("{:?}", machine.written()) };
+    assert!(
+        warning.contains("almost no processor time for 40 s") && warning.contains("ended in 10 s"),
+        "{warning}"
+    );
+    assert!(end.contains("because it is idle"), "{end}");
+}
+
+#[test]
+fn an_idle_job_is_only_warned_where_its_queue_does_not_end_it() {
+    let machine = Machine::new(None);
+    machine.wait_from(at(20));
+    machine.launch(&idle(false, long_window())).unwrap();
+    machine.run_shim();
+    assert_eq!(machine.written().len(), 1);
+    assert_eq!(ended(machine.find().unwrap()).cause, Some(EndCause::Time));
+}
+
+#[test]
+fn time_before_the_window_is_not_idle() {
+    let machine = Machine::new(Some(Duration::from_secs(300)));
+    machine.wait_from(at(0));
+    machine.launch(&idle(true, RunMode::Opportunistic { cpus: vec![0], window: None })).unwrap();
+    machine.run_shim();
+    assert!(machine.written().is_empty() && machine.sent().is_empty());
 }
 
 #[test]

@@ -3,10 +3,15 @@
 use miserly_api::model::{Failure, KilledBy, LostBy, Phase, PromiseChangeReason, number_ranges};
 use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 use miserly_marks::{mark, mark_variant};
+use miserly_units::duration;
 
+use crate::submission::check::span_from_secs;
 use crate::{
     Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Run, Usage,
 };
+
+/// The time after which a job is looked at again whose shim may have begun its window in time.
+const LATE_AGAIN: Span = Span::from_ticks(5_000_000);
 
 impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
@@ -75,8 +80,12 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         mark_variant!(outcome, AttemptOutcome { Ended, WrittenOut, Failed, Lost, NeverRan });
-        if *outcome == AttemptOutcome::NeverRan && self.end_waiting(attempt) {
-            return;
+        if *outcome == AttemptOutcome::NeverRan {
+            // If it had a latest start, it has not run by then.
+            self.watch_start(number);
+            if self.end_waiting(attempt) {
+                return;
+            }
         }
         self.begin_waiting(attempt, outcome.at().unwrap_or(at));
         let running = self.jobs.is_running(number);
@@ -100,6 +109,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         record.never_ran += u32::from(*outcome == AttemptOutcome::NeverRan);
         let again = record.cause_of_another_run(outcome);
         record.retried.extend(record.failure_to_retry(outcome));
+        let is_too_late = record.is_too_late(at);
         let is_lost = ending == Some(Ending::WrittenOut) && !record.note_write_out(outcome);
         match (ending, outcome) {
             _ if is_lost => {
@@ -119,6 +129,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                     mark!("such an attempt ends in the window of its job");
                     self.begin_window(now, at, number);
                 }
+            }
+            (None, AttemptOutcome::NeverRan) if is_too_late => {
+                mark!("a lost start is too late for its job");
+                self.take_start_back(number);
+                self.give_up(now, at, number, round);
             }
             (None, AttemptOutcome::NeverRan) if running => {
                 mark!("a window without a command");
@@ -141,6 +156,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
+    /// Lets a job be given up at its latest start, if it has one.
+    pub(crate) fn watch_start(&mut self, number: i64) {
+        let by = self.jobs.get(number).and_then(|record| record.start_by);
+        // A start at that very instant is in time.
+        self.latest_starts.set(number, by.map(|by| by + Span::TICK));
+    }
+
     /// Records why epilogs of attempts failed. The jobs end as they would have.
     pub(crate) fn record_epilogs(&mut self, failed: Vec<(Attempt, String)>) {
         for (attempt, why) in failed {
@@ -153,6 +175,40 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     pub(crate) fn forget(&mut self, attempt: Attempt) {
         self.batch.act(attempt, Action::Forget);
+    }
+
+    /// Gives up the jobs whose commands have not run by the latest start that their users set.
+    ///
+    /// They leave their ledgers in this round, so none of them starts in it.
+    pub(crate) fn give_up_late(&mut self, now: Now, at: Time, round: &mut Round) {
+        for number in self.latest_starts.due(at) {
+            let Some(record) = self.jobs.get(number).filter(|record| !record.has_run()) else { continue };
+            if record.waiting_attempt().is_some_and(|attempt| self.windows.begins_by(attempt, at)) {
+                mark!("a shim may have begun the window of a late job");
+                self.latest_starts.set(number, Some(at + LATE_AGAIN));
+                continue;
+            }
+            self.give_up(now, at, number, round);
+        }
+    }
+
+    /// Finishes a job whose command has not run by its latest start.
+    pub(crate) fn give_up(&mut self, now: Now, at: Time, number: i64, round: &mut Round) {
+        mark!("a job is given up");
+        let Some(record) = self.jobs.get(number) else { return };
+        let wait = record.submission.start_within.and_then(span_from_secs).unwrap_or_default();
+        let since = if record.begin.is_some() { "its earliest start" } else { "its submission" };
+        let message = format!("it had not started {} after {since}", duration(wait));
+        let why = Failure::NotInTime;
+        let outcome = AttemptOutcome::Failed { at, why, message: message.clone() };
+        let has_missed = record.promise.present().is_some_and(|latest| latest < at);
+        if has_missed {
+            self.lose_expired(now, number);
+        }
+        if self.jobs.get(number).is_some_and(Record::is_in_ledger) {
+            self.leave_system(at, number, &outcome, round);
+        }
+        self.finish(number, Phase::Failed { at: now.wall_at(at), why, message });
     }
 
     /// Finishes a job in the ledger whose deadline has passed before its command could run.
@@ -263,6 +319,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         (record.started, record.restarts) = (None, false);
         record.promise.renew(cause);
         record.state = JobState::Deferred;
+        self.take_overrun_back(number);
         // A restored state may not have known of the attempt: then the job waits for its place as before.
         if has_place && self.jobs.get(number).is_some_and(|record| self.fits_pool(record)) {
             return self.submit_record(at, number, round);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miserly_api::model::{Exit, Failure, KilledBy, LostBy, Problem, Submission};
 use miserly_core::{Span, Time};
 
-use crate::{ArrayMember, Credential, MemoryAmount, SentSignal, Usage};
+use crate::{ArrayMember, Credential, IdleTerms, MemoryAmount, SentSignal, Usage};
 
 /// A start of a job: the job's number, and the attempt number, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,6 +129,8 @@ pub struct Launch {
     pub cleanup_time: Span,
     /// How long it stays stopped when no daemon runs.
     pub orphan_resume_delay: Span,
+    /// What happens to it while it uses almost no processor time in its window.
+    pub idle: Option<IdleTerms>,
     /// The running time of a time-sliced job. Such a job begins stopped, and `end` has no meaning.
     pub limit: Option<Span>,
 }

@@ -4,6 +4,7 @@ pub(crate) mod adoption;
 pub(crate) mod end;
 pub(crate) mod late_start;
 pub(crate) mod launcher;
+pub(crate) mod overrun;
 pub(crate) mod planned_windows;
 pub(crate) mod resync;
 pub(crate) mod start_observer;

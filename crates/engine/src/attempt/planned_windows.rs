@@ -58,6 +58,11 @@ impl SentWindows {
         self.sent.get(&attempt)
     }
 
+    /// Returns whether a shim was sent a window that begins by an instant.
+    pub(crate) fn begins_by(&self, attempt: Attempt, at: Time) -> bool {
+        self.sent.get(&attempt).is_some_and(|window| window.start <= at)
+    }
+
     /// Returns the processors of windows that begin before an instant, but for those of one attempt.
     pub(crate) fn cpus_before(&self, end: Time, attempt: Option<Attempt>) -> BTreeSet<u32> {
         let others = self.sent.iter().filter(|(of, window)| Some(**of) != attempt && window.start < end);
@@ -178,7 +183,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         has_shim: bool,
     ) -> Option<Candidate> {
         let promise = self.entry(record.number)?.promise?;
-        (promise.best < Time::MAX).then(|| Candidate {
+        // A shim would begin a window without a daemon although the job is given up before.
+        let begins = promise.best < Time::MAX && !record.is_too_late(promise.best);
+        begins.then(|| Candidate {
             job: record.number,
             attempt,
             has_shim,

@@ -301,6 +301,8 @@ fn end_text(end: Option<&Phase>) -> String {
         Some(Phase::Killed { by: KilledBy::User, .. }) => "was cancelled",
         Some(Phase::Killed { by: KilledBy::Shutdown, .. }) => "was ended by a shutdown",
         Some(Phase::Killed { by: KilledBy::Memory, .. }) => "needed more memory than it had requested",
+        Some(Phase::Killed { by: KilledBy::Idle, .. }) => "was ended because it was idle",
+        Some(Phase::Failed { why: Failure::NotInTime, .. }) => "did not start in time",
         Some(Phase::Failed { .. }) => "could not run",
         Some(Phase::Lost { .. }) => "was lost",
         _ => "ended with an unknown result",

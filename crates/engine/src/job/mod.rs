@@ -1,6 +1,7 @@
 //! Jobs: their records, and the tables of the unfinished ones.
 
 pub(crate) mod handles;
+pub(crate) mod instants;
 pub(crate) mod memory;
 pub(crate) mod output_path;
 pub(crate) mod record;

@@ -58,6 +58,12 @@ pub struct Record {
     /// The deadline that the user set.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
     pub deadline: Option<Time>,
+    /// The latest start that the user set. The job is given up if its command has not run by then.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub start_by: Option<Time>,
+    /// The part of `time` that the job was given past its own limit, because no other job needed its place.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub overrun: Option<Span>,
     /// The unfinished jobs that have to end first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<i64>,
@@ -199,6 +205,9 @@ pub struct Run {
     /// The reason why it does not end although it shall, as its launcher reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overdue: Option<OverdueCause>,
+    /// Since when it uses almost no processor time, as its shim reports.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
+    pub idle_since: Option<Time>,
     /// Whether its user has stopped its processes in its window.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -398,6 +407,11 @@ impl Record {
         self.steps.as_deref().map_or(&[], |steps| steps.of_attempt(attempt))
     }
 
+    /// Returns whether a command of the job has begun, or is to begin now.
+    pub(crate) fn has_run(&self) -> bool {
+        self.started.is_some() || self.run.is_some() || self.runs() > 0
+    }
+
     /// Returns the attempt that is alive.
     pub(crate) fn attempt(&self) -> Option<Attempt> {
         self.run.as_ref().map(|Run { nth, .. }| Attempt { job: self.number, nth: *nth })
@@ -411,6 +425,11 @@ impl Record {
     /// Returns the remaining time in which the job may run.
     pub(crate) fn left(&self, now: Time) -> Span {
         self.entry.as_ref().map_or(Span::ZERO, |entry| entry.entry().left(now, self.submission.cpus.into()))
+    }
+
+    /// Returns whether a first start at an instant is later than the user permits.
+    pub(crate) fn is_too_late(&self, start: Time) -> bool {
+        self.start_by.is_some_and(|by| by < start) && self.runs() == 0
     }
 
     /// Returns the end of a window that begins at an instant. No window goes beyond the deadline.

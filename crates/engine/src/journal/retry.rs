@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) begun: Vec<BegunWindow>,
     /// The attempts that do not end although they shall.
     pub(crate) overdue: Vec<(Attempt, OverdueCause)>,
+    /// The attempts that are idle, and since when, or that are active again.
+    pub(crate) idle: Vec<(Attempt, Option<Time>)>,
     /// The attempts that lost processors or the sole use of them, and how.
     pub(crate) losses: Vec<(Attempt, String)>,
     /// The processors that are online, by number, if that changed.

@@ -106,7 +106,8 @@ impl Record {
     pub(crate) fn judge_end(&mut self, book: &mut PromiseBook, phase: &Phase) {
         let (job, wall) = (self.number, phase.ended().unwrap_or_default());
         match phase {
-            Phase::Failed { why: Failure::Dependency, .. } | Phase::Killed { by: KilledBy::User, .. } => {
+            Phase::Failed { why: Failure::Dependency | Failure::NotInTime, .. }
+            | Phase::Killed { by: KilledBy::User, .. } => {
                 self.promise.withdraw(book, job, wall);
             }
             Phase::Failed { why: Failure::Refused, .. } => {

@@ -140,6 +140,19 @@ pub struct QueueTerms {
     /// An earlier version gave its promises without slack. New ones have it.
     #[serde(default = "promise_slack", with = "ticks")]
     pub promise_slack: Span,
+    /// What happens to jobs that use almost no processor time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleTerms>,
+}
+
+/// What happens to idle jobs: to those that use almost no processor time in their windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct IdleTerms {
+    /// The time after which such a job is idle.
+    #[serde(with = "ticks")]
+    pub after: Span,
+    /// Whether it is ended then. Else it is only warned.
+    pub ends: bool,
 }
 
 const fn yes() -> bool {
@@ -160,6 +173,7 @@ impl Default for QueueTerms {
             strict: false,
             pause: true,
             promise_slack: QueueTerms::PROMISE_SLACK,
+            idle: None,
         }
     }
 }
@@ -183,6 +197,12 @@ impl Queue {
     /// Returns whether its policy heeds earliest starts and deadlines.
     pub fn knows_begin(&self) -> bool {
         self.policy.needs().begin_and_deadline && self.policy.promises() == Promises::EveryJob
+    }
+
+    /// Returns whether its policy takes running jobs off their processors.
+    pub(crate) fn takes_processors(&self) -> bool {
+        let needs = self.policy.needs();
+        needs.time_slices || needs.resizing || needs.suspension || needs.requeue
     }
 
     /// Returns whether its policy decides which processors a job has.

@@ -69,7 +69,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Checks that an extension does not last into a time at which the pool has less than its jobs hold.
-    fn check_pool(&self, at: Time, record: &Record, tried: &TriedRound) -> Result<(), Problem> {
+    pub(crate) fn check_pool(&self, at: Time, record: &Record, tried: &TriedRound) -> Result<(), Problem> {
         let Some(queue) = self.setup.queue(&record.queue).filter(|queue| queue.pool.varies()) else {
             return Ok(());
         };

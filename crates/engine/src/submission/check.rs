@@ -37,6 +37,9 @@ impl Snapshot {
         launchable(submission, &name)?;
         let (time, memory) = check(queue, submission)?;
         self.check_deadline(queue, submission)?;
+        check_overrun(queue, submission)?;
+        let longest_wait = longest_wait(submission)?;
+        let begin = submission.begin.map(|at| now.ticks_at(at));
         let indexes = indexes_of(submission)?;
         let required = self.required(caller, submission, indexes.len(), ended)?;
         let shared = Arc::new(submission.clone());
@@ -57,8 +60,9 @@ impl Snapshot {
                 submitted: now.wall,
                 time,
                 memory,
-                begin: submission.begin.map(|at| now.ticks_at(at)),
+                begin,
                 deadline: submission.deadline.map(|at| now.ticks_at(at)),
+                start_by: longest_wait.map(|wait| begin.map_or(now.ticks, |at| at.max(now.ticks)) + wait),
                 after: after.into_iter().collect(),
                 after_ok: ok.into_iter().collect(),
                 after_not_ok: not_ok.into_iter().collect(),
@@ -156,6 +160,25 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
         return Err(refused_field("gpus", format!("{gpus} GPUs: queue {} has {has}", queue.name)));
     }
     Ok((time, JobMemory::requested(queue, submission.memory)?))
+}
+
+/// Checks that a job of the queue can run on past its time limit, if the submission asks for that.
+fn check_overrun(queue: &Queue, submission: &Submission) -> Result<(), Problem> {
+    if !submission.overrun_if_idle || !queue.takes_processors() {
+        return Ok(());
+    }
+    let message = format!(
+        "queue {} takes running jobs off their processors (its policy is {}), so no place is idle; submit it without \
+         overrun_if_idle, or to another queue",
+        queue.name, queue.policy
+    );
+    Err(refused_field("overrun_if_idle", message))
+}
+
+/// Returns the longest wait of a submission.
+fn longest_wait(submission: &Submission) -> Result<Option<Span>, Problem> {
+    let wrong = || Problem::with_field("start_within", "the longest wait is a number of seconds, 0 or more");
+    submission.start_within.map(|secs| span_from_secs(secs).ok_or_else(wrong)).transpose()
 }
 
 /// Returns the array indexes of the jobs of a submission; a single `None` without an array.

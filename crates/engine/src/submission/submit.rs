@@ -109,7 +109,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             Some(array) => array.indexes().into_iter().map(Some).collect(),
         };
         let job = |(number, index)| {
-            let over = Accepted { number, index, promise: None, no_promise: None, started: true };
+            let over =
+                Accepted { number, index, promise: None, no_promise: None, start_by: None, started: true };
             self.accepted(now, number).unwrap_or(over)
         };
         Ok(Some(Submitted { jobs: (first..).zip(indexes).map(job).collect() }))
@@ -136,6 +137,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
         self.batch.touch(number);
         self.jobs.insert(record);
+        self.watch_start(number);
         if enters {
             self.submit_record(at, number, round);
         }
@@ -149,6 +151,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             number,
             index: record.array.map(|array| array.index),
             promise: promise.map(|latest| record.window(now, begun.unwrap_or(latest))),
+            start_by: record.start_by.filter(|_| !record.has_run()).map(|at| now.wall_at(at)),
             no_promise: (promise.is_none() && !started).then(|| record.no_promise(now.ticks)),
             started,
         })

@@ -39,6 +39,9 @@ mod selections;
 
 mod arrays;
 
+mod idle;
+mod latest_starts;
+mod overruns;
 mod retries;
 
 mod gpus;

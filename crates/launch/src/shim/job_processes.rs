@@ -7,10 +7,14 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use miserly_attempt::shim::{CRITICAL_NICE, Recipients, StopScan, ThreadClass};
+use miserly_attempt::shim::{CRITICAL_NICE, CpuTimes, Recipients, StopScan, ThreadClass};
 use miserly_cgroup::Capability;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, setpriority_process};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process, kill_process_group, pidfd_getfd, pidfd_open,
+    setpriority_process,
+};
 
 use super::job_cgroup::JobCgroup;
 use crate::cpus;
@@ -120,6 +124,30 @@ impl JobProcesses {
                 others.try_for_each(|stat| send(stat, signal))?;
             }
         }
+        Ok(())
+    }
+
+    /// As `Host::cpu_times`.
+    pub(super) fn cpu_times(&self) -> io::Result<CpuTimes> {
+        if let Some(usage) = self.cgroup.as_ref().and_then(JobCgroup::usage) {
+            return Ok(vec![((0, 0), usage.cpu)]);
+        }
+        let times = self.living()?.into_iter().map(|stat| ((stat.pid, stat.start_time), stat.cpu_time()));
+        Ok(times.collect())
+    }
+
+    /// As `Host::write_to_job`.
+    pub(super) fn write_to_main(&self, text: &str) -> io::Result<()> {
+        let Some(main) = raw(self.main) else { return Ok(()) };
+        let process = pidfd_open(main, PidfdFlags::empty())?;
+        // A copy has the rights with which the job opened it, and not those of this process.
+        let error = pidfd_getfd(process, 2, PidfdGetfdFlags::empty())?;
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut polled = [PollFd::new(&error, PollFlags::OUT)];
+        if poll(&mut polled, Some(&at_once))? == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        rustix::io::write(&error, text.as_bytes())?;
         Ok(())
     }
 

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass};
+use miserly_attempt::shim::{
+    CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass,
+};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Files as _, Identity, JobUser, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Usage};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -271,6 +273,14 @@ impl Host for System {
 
     fn usage(&self) -> Option<Usage> {
         self.processes.cgroup.as_ref().and_then(JobCgroup::usage)
+    }
+
+    fn cpu_times(&self) -> io::Result<CpuTimes> {
+        self.processes.cpu_times()
+    }
+
+    fn write_to_job(&mut self, text: &str) -> io::Result<()> {
+        self.processes.write_to_main(text)
     }
 }
 

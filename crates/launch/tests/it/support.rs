@@ -101,6 +101,7 @@ impl Test {
             orphan_resume_delay: 60 * SECOND,
             early_signal: None,
             run_limit: None,
+            idle: None,
             resize_notice: None,
             cgroup: group_of_a_test(),
             user: None,

@@ -226,7 +226,15 @@ impl ShimHandle for FakeShim {
         attempt.answered += 1;
         let (cpus, end) = (vec![1], Some(BootTime(9)));
         let phase = AttemptPhase::Running;
-        let state = AttemptState { phase, idle: false, affinity: cpus.clone(), cpus, end, window: None };
+        let state = AttemptState {
+            phase,
+            idle: false,
+            affinity: cpus.clone(),
+            cpus,
+            end,
+            window: None,
+            activity: None,
+        };
         let number = attempt.answered as u64;
         Ok(Some(ReplyMessage { number, reply: ShimReply::Done(state), hello: None }))
     }

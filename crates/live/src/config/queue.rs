@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_core::{JobClasses, Kind, Machine, Resources, Span, Time};
-use miserly_engine::QueueTerms;
+use miserly_engine::{IdleTerms, QueueTerms};
 use miserly_executor::QueueRules;
 use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Queue as Part, Week, kilobytes};
@@ -21,6 +21,10 @@ const POLICY: &str = "miser";
 
 /// The longest slack of promises: a day.
 const MOST_SLACK: Span = Span::from_ticks(86_400_000_000);
+
+/// The shortest and the longest time after which a job is idle.
+const SHORTEST_IDLE: Span = Span::from_ticks(1_000_000);
+const LONGEST_IDLE: Span = Span::from_ticks(30 * 86_400_000_000);
 
 /// Returns the reason why a policy with these needs has no shadow and is none.
 pub fn unfit(needs: &Needs) -> Option<&'static str> {
@@ -84,6 +88,7 @@ impl Queue {
                 strict: flag(written.strict.as_ref(), "strict")?.unwrap_or(false),
                 pause: flag(written.pause.as_ref(), "pause")?.unwrap_or(true),
                 promise_slack: promise_slack(written)?,
+                idle: idle(written)?,
             },
             no_new_privileges: flag(written.no_new_privileges.as_ref(), "no-new-privileges")?,
             programs: programs::programs(written, limits)?,
@@ -152,6 +157,31 @@ fn flag(written: Option<&Spanned<Value>>, field: &str) -> Result<Option<bool>, P
         written.get_ref().as_bool().ok_or_else(|| of_field(written, field, &"it is true or false"))
     };
     written.map(value).transpose()
+}
+
+/// Returns what happens to jobs that use almost no processor time.
+fn idle(written: &QueueFile) -> Result<Option<IdleTerms>, Problem> {
+    let ends = match &written.idle_action {
+        None => false,
+        Some(action) => {
+            let wrong = |problem: &str| of_field(action, "idle-action", &problem);
+            match action.get_ref().as_str() {
+                _ if written.idle_after.is_none() => {
+                    return Err(wrong("it needs idle-after, such as idle-after = \"30min\""));
+                }
+                Some("warn") => false,
+                Some("end") => true,
+                _ => return Err(wrong("it is \"warn\" or \"end\"")),
+            }
+        }
+    };
+    let Some(after) = time(written.idle_after.as_ref(), "idle-after")? else { return Ok(None) };
+    match &written.idle_after {
+        Some(written) if !(SHORTEST_IDLE..=LONGEST_IDLE).contains(&after) => {
+            Err(of_field(written, "idle-after", &"it is from 1 s to 30 days"))
+        }
+        _ => Ok(Some(IdleTerms { after, ends })),
+    }
 }
 
 /// Returns the slack of promises.

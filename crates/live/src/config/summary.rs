@@ -47,6 +47,10 @@ pub struct QueueSummary {
     pub default_memory: u64,
     /// The slack of its promises.
     pub promise_slack: f64,
+    /// The time after which a job is idle that uses almost no processor time; `None` if idle jobs are not looked for.
+    pub idle_after: Option<f64>,
+    /// What happens to an idle job: `warn` or `end`.
+    pub idle_action: Option<&'static str>,
     /// The users that may use it; `None` for all.
     pub users: Option<QueueUsers>,
 }
@@ -79,6 +83,8 @@ fn queue(queue: &Queue) -> QueueSummary {
         max_time: secs(queue.terms.most_time),
         default_memory: bytes(queue.terms.default_memory),
         promise_slack: queue.terms.promise_slack.as_secs_f64(),
+        idle_after: secs(queue.terms.idle.map(|idle| idle.after)),
+        idle_action: queue.terms.idle.map(|idle| if idle.ends { "end" } else { "warn" }),
         users: queue.terms.users.clone(),
     }
 }

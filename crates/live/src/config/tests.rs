@@ -155,6 +155,12 @@ fn what_is_wrong_is_named_with_line_and_field() {
         "[[queue]]\nname = 'a'\ndefault-time = '2h'\nmax-time = '1h'",
         "default-time: 2h is more than max-time, 1h",
     );
+    refused("[[queue]]\nname = 'a'\nidle-action = 'end'", "daemon.toml:3: idle-action: it needs idle-after");
+    refused(
+        "[[queue]]\nname = 'a'\nidle-after = '1h'\nidle-action = 'stop'",
+        "daemon.toml:4: idle-action: it is \"warn\" or \"end\"",
+    );
+    refused("[[queue]]\nname = 'a'\nidle-after = 0", "idle-after: it is from 1 s to 30 days");
     refused("[[queue]]\nname = 'a'\npromise-slack = '25h'", "promise-slack: it is at most a day");
     refused(
         "[[queue]]\nname = 'a'\ndefault-memory = '60GB'",

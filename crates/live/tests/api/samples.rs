@@ -30,12 +30,20 @@ pub(crate) fn moves() -> Moves {
 
 pub(crate) fn accepted() -> Vec<Accepted> {
     vec![
-        Accepted { number: 1, index: None, promise: Some(window()), no_promise: None, started: false },
+        Accepted {
+            number: 1,
+            index: None,
+            promise: Some(window()),
+            no_promise: None,
+            start_by: Some(at(9)),
+            started: false,
+        },
         Accepted {
             number: 2,
             index: Some(3),
             promise: None,
             no_promise: Some(NoPromise::Place),
+            start_by: None,
             started: true,
         },
     ]
@@ -74,6 +82,8 @@ fn phases() -> Vec<Phase> {
         Phase::Killed { start: None, end: at(20), by: KilledBy::User, exit: None, cpu_ranges: vec![] },
         Phase::Failed { at: at(10), why: Failure::Directory, message: "no such folder".to_owned() },
         Phase::Failed { at: at(10), why: Failure::Dependency, message: "job 7 was cancelled".to_owned() },
+        Phase::Failed { at: at(10), why: Failure::NotInTime, message: "it had not started".to_owned() },
+        killed(KilledBy::Idle, Some(Exit::Signal(15))),
         Phase::Lost { at: at(10), why: LostBy::Reboot },
     ]
 }
@@ -91,6 +101,10 @@ fn job(number: i64, phase: Phase) -> JobView {
         index: Some(0),
         begin: Some(at(1)),
         deadline: Some(at(100)),
+        start_by: Some(at(5)),
+        overrun_if_idle: true,
+        overrun: Some(60.0),
+        idle_since: Some(at(3)),
         after: vec![7],
         after_ok: vec![7],
         after_not_ok: vec![7],

@@ -229,6 +229,7 @@ fn spec(request: LaunchRequest, queue_programs: Option<QueuePrograms>) -> Attemp
         grace: request.grace,
         orphan_resume_delay: request.orphan_resume_delay,
         run_limit: request.run_limit,
+        idle: request.idle,
         early_signal: None,
         resize_notice,
         cgroup: None,

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use miserly_attempt::shim::{Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass};
+use miserly_attempt::shim::{
+    CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass,
+};
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Processors, Usage};
 use miserly_core::draw;
@@ -362,5 +364,18 @@ impl Host for ShimHost {
 
     fn usage(&self) -> Option<Usage> {
         self.machine.has_groups.get().then(Usage::default)
+    }
+
+    fn cpu_times(&self) -> io::Result<CpuTimes> {
+        self.place.effect();
+        // A lazy job waits, and any other one computes.
+        let used = if self.place.habit.get().lazy { 0 } else { self.machine.boot_time().0 };
+        Ok(vec![((0, 0), Duration::from_micros(used.unsigned_abs()))])
+    }
+
+    fn write_to_job(&mut self, text: &str) -> io::Result<()> {
+        self.place.effect();
+        self.log(&text.trim());
+        Ok(())
     }
 }

@@ -10,16 +10,18 @@ use miserly_view::plain;
 use super::mail_rate::{MailRate, Permit};
 use super::program::feed;
 use crate::args::HookArgs;
+use crate::commands::live::show::efficiency;
 use crate::commands::live::text::{local, outcome};
 
 /// The events on which a mail can be sent.
-pub(super) const EVENTS: [JobEventKind; 6] = [
+pub(super) const EVENTS: [JobEventKind; 7] = [
     JobEventKind::Started,
     JobEventKind::Ended,
     JobEventKind::Failed,
     JobEventKind::Moved,
     JobEventKind::AtRisk,
     JobEventKind::Missed,
+    JobEventKind::Idle,
 ];
 
 /// Returns whether a job asks for a mail on an event. The end of a failed job is one mail.
@@ -31,7 +33,9 @@ pub(super) fn is_wanted(event: JobEventKind, job: &JobView) -> bool {
         JobEventKind::Ended => wants(MailEvent::End),
         JobEventKind::Failed => wants(MailEvent::Fail) && !wants(MailEvent::End),
         JobEventKind::Moved | JobEventKind::AtRisk | JobEventKind::Missed => wants(MailEvent::Moved),
-        JobEventKind::Submitted | JobEventKind::NearEnd => false,
+        // An idle job may be ended.
+        JobEventKind::Idle => wants(MailEvent::End) || wants(MailEvent::Fail),
+        JobEventKind::Submitted | JobEventKind::NearEnd | JobEventKind::GivenUp => false,
     }
 }
 
@@ -82,6 +86,7 @@ fn letter(to: &str, event: JobEventKind, job: &JobView) -> String {
         JobEventKind::AtRisk => "is likely to start later than promised".to_owned(),
         JobEventKind::Missed if job.phase.started().is_some() => "has started later than promised".to_owned(),
         JobEventKind::Missed => "has not started as promised".to_owned(),
+        JobEventKind::Idle => "uses almost no processor time".to_owned(),
         _ => format!("has ended: {}", outcome(job)),
     };
     let name = plain(&job.name);
@@ -102,6 +107,9 @@ fn letter(to: &str, event: JobEventKind, job: &JobView) -> String {
     }
     if let Some(end) = job.phase.ended() {
         line("ended", local(end));
+    }
+    if let Some(used) = job.usage.as_ref().and_then(|usage| efficiency(job, &usage.total)) {
+        line("used", used);
     }
     if let Some(output) = &job.output {
         line("output", plain(&output.to_string_lossy()));
