@@ -10,6 +10,10 @@ mod limits;
 
 mod select;
 
+mod sets;
+
+mod stretches;
+
 use miserly_core::{
     Context, Event, Ledger, Machine, Persistent, Policy, Refusal, Span, StartReason, State, Time, Violation,
 };

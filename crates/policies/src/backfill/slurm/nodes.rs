@@ -1,13 +1,15 @@
 //! The plan of a cycle on nodes: reservations hold whole nodes.
 
 use fixedbitset::FixedBitSet;
-use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Placement, Span, Time, Violation};
+use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
 
 use super::SlurmRules;
-use super::ends::Ends;
+use super::ends::{Ends, Search};
 use super::plan::{CyclePlan, Planned};
 use super::round_up;
-use super::select::select_hosts;
+use super::select::{Fit, Sizes};
+use super::sets::{HostSets, Wanted};
+use super::stretches::{Stretches, Try};
 use crate::shared::Waiting;
 
 /// The nodes of a cluster over time, as `sched/backfill` and `select/cons_tres` plan them.
@@ -20,79 +22,21 @@ use crate::shared::Waiting;
 /// | start of a job | on these hosts, when enough running jobs have ended. Those that end soon one after the other are tried together: within 30 s of the first half minute, then within twice that time, and so on |
 /// | next try | at the end of the next stretch of time between reservations, if the start is not before it, or the hosts are reserved or closed then |
 ///
-/// With n jobs on h hosts and r reservations, the plan of a job is O(r (n + h log n)) at most.
-#[derive(Debug)]
+/// Hosts are bit sets. With n running jobs on h hosts and r reservations, a try of a job is O(r h + n) in steps of 64 hosts, and O(h)
+/// more where jobs share hosts. Tries that cannot succeed are skipped: those at which part of the time has too few open hosts
+/// together, or before so many resources are free on all hosts.
+#[derive(Debug, Default)]
 pub struct NodePlan {
+    sets: HostSets,
     /// The machine and its jobs in this cycle.
     ends: Ends,
-    /// The time of this cycle between changes of reservations.
-    stretches: Vec<Stretch>,
+    /// The time of this cycle between changes of reservations. There are none outside of a cycle.
+    stretches: Stretches,
 }
 
-/// A stretch of time without a change of the reservations.
-#[derive(Clone, Debug)]
-struct Stretch {
-    from: Time,
-    to: Time,
-    /// The hosts without a reservation.
-    open: FixedBitSet,
-}
-
-impl NodePlan {
-    /// Returns the hosts that are open for a time, without a reservation that overlaps it. `next` is the end of the first stretch of
-    /// it, unless that is the last one.
-    fn open(&self, machine: &Machine, from: Time, to: Time) -> (FixedBitSet, Option<Time>) {
-        let first = self.stretches.partition_point(|stretch| stretch.to <= from);
-        let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from <= to);
-        let mut open = all(machine.hosts().len());
-        machine.closed_within(from, to).for_each(|host| open.set(host.index(), false));
-        while !open.is_clear()
-            && let Some(stretch) = during.next()
-        {
-            open.intersect_with(&stretch.open);
-        }
-        let next = self.stretches.get(first).filter(|_| first + 1 < self.stretches.len());
-        (open, next.map(|stretch| stretch.to))
-    }
-
-    /// Returns whether a host of a placement is reserved during a time, in units of the plan.
-    fn is_reserved(&self, from: Time, to: Time, placement: &Placement) -> bool {
-        let first = self.stretches.partition_point(|stretch| stretch.to <= from);
-        let mut during = self.stretches[first..].iter().take_while(|stretch| stretch.from < to);
-        during.any(|stretch| placement.shares().iter().any(|share| !stretch.open[share.host.index()]))
-    }
-
-    /// Reserves the hosts of a placement.
-    fn reserve(&mut self, from: Time, to: Time, placement: &Placement) {
-        self.split(from);
-        self.split(to);
-        for stretch in self.stretches.iter_mut().filter(|stretch| stretch.from >= from && stretch.to <= to) {
-            placement.shares().iter().for_each(|share| stretch.open.set(share.host.index(), false));
-        }
-    }
-
-    /// Splits the stretch over an instant.
-    fn split(&mut self, at: Time) {
-        let Some(place) = self.stretches.iter().position(|stretch| stretch.from < at && at < stretch.to)
-        else {
-            return;
-        };
-        let first = Stretch { to: at, ..self.stretches[place].clone() };
-        self.stretches[place].from = at;
-        self.stretches.insert(place, first);
-    }
-}
-
-/// Returns whether a host of a placement is closed during a time.
-fn is_closed(machine: &Machine, from: Time, to: Time, placement: &Placement) -> bool {
-    machine.closed_within(from, to).any(|host| placement.shares().iter().any(|share| share.host == host))
-}
-
-/// Returns a set with this number of hosts.
-fn all(hosts: usize) -> FixedBitSet {
-    let mut all = FixedBitSet::with_capacity(hosts);
-    all.insert_range(..);
-    all
+/// Returns whether a host of a set is closed during a time.
+fn is_closed(machine: &Machine, from: Time, to: Time, hosts: &FixedBitSet) -> bool {
+    machine.closed_within(from, to).any(|host| hosts.contains(host.index()))
 }
 
 /// Returns the last multiple of a unit that is not after an instant.
@@ -101,18 +45,27 @@ fn round_down(at: Time, unit: Span) -> Time {
     if up == at { at } else { up - unit }
 }
 
+impl NodePlan {
+    /// Returns the hosts of a placement.
+    fn hosts_of(&self, placement: &Placement) -> FixedBitSet {
+        let mut hosts = FixedBitSet::with_capacity(self.sets.number());
+        hosts.extend(placement.shares().iter().map(|share| share.host.index()));
+        hosts
+    }
+}
+
 impl CyclePlan for NodePlan {
     type Place = Placement;
 
     // Reservations are rounded to the clock.
     const VARIES_WITH_TIME: bool = true;
 
-    fn idle(_machine: &Machine) -> NodePlan {
-        NodePlan { ends: Ends::default(), stretches: vec![] }
+    fn idle(machine: &Machine) -> NodePlan {
+        NodePlan { sets: HostSets::new(machine), ..NodePlan::default() }
     }
 
-    fn rebuild(_now: Time, _ledger: &Ledger) -> NodePlan {
-        NodePlan { ends: Ends::default(), stretches: vec![] }
+    fn rebuild(_now: Time, ledger: &Ledger) -> NodePlan {
+        NodePlan::idle(ledger.machine())
     }
 
     fn event(&mut self, _now: Time, _event: &Event, _ledger: &Ledger) {}
@@ -125,68 +78,67 @@ impl CyclePlan for NodePlan {
         true
     }
 
-    fn all_open(&self, ledger: &Ledger) -> Vec<bool> {
-        vec![true; ledger.machine().hosts().len()]
+    fn all_open(&self, _ledger: &Ledger) -> FixedBitSet {
+        self.sets.all()
     }
 
-    fn close(&self, now: Time, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool {
+    fn close(&self, now: Time, ledger: &Ledger, job: &Waiting, open: &mut FixedBitSet) -> bool {
         let group = ledger.machine().demand(ledger.request(job.job)).group();
         // A job that waits for closed hosts does not hold up others.
         let mut closed = ledger.machine().closed_within(now, now + job.span);
         if closed.any(|host| ledger.machine().permits(group, host)) {
             return true;
         }
-        for (host, open) in (0..).map(HostId).zip(&mut *open) {
-            *open &= !ledger.machine().permits(group, host);
-        }
-        open.contains(&true)
+        self.sets.remove(group, open);
+        !open.is_clear()
     }
 
-    fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Placement> {
+    fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Placement> {
         let ledger = context.ledger();
-        let (machine, free) = (ledger.machine(), ledger.free_hosts().each());
+        let (machine, free) = (ledger.machine(), ledger.free_hosts());
         let demand = machine.demand(ledger.request(job.job));
-        let now = context.now();
-        let mut closed = machine.closed_within(now, now + job.span).peekable();
-        if closed.peek().is_none() {
-            return select_hosts(machine, free, open, &demand);
+        if !demand.amount().fits_in(&free.total()) {
+            return None;
         }
-        let mut open = open.to_vec();
-        closed.for_each(|host| open[host.index()] = false);
-        select_hosts(machine, free, &open, &demand)
+        let now = context.now();
+        let mut open = open.clone();
+        self.sets.keep(demand.group(), &mut open);
+        machine.closed_within(now, now + job.span).for_each(|host| open.set(host.index(), false));
+        let fit = Fit::new(machine, &demand);
+        fit.place(&open, &Sizes::ByHost(&|host| fit.size(&free.each()[host], host)))
     }
 
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {
-        self.ends = Ends::new(now, ledger);
-        self.stretches =
-            vec![Stretch { from: now, to: now + rules.bf_window, open: all(ledger.machine().hosts().len()) }];
-        ledger.machine().closed_hosts().iter().for_each(|closed| self.split(closed.to));
+        self.ends.read(now, ledger);
+        self.stretches = Stretches::new(now, now + rules.bf_window, self.sets.all());
+        ledger.machine().closed_hosts().iter().for_each(|closed| self.stretches.split(closed.to));
     }
 
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
         let (now, machine) = (context.now(), context.ledger().machine());
         let demand = machine.demand(context.ledger().request(job.job));
+        let Some(least) = self.ends.least_start(now, &demand.amount()) else { return Planned::Beyond };
+        let wanted = Wanted::new(Fit::new(machine, &demand), &self.sets);
+        let Some(hosts) = wanted.least_hosts() else { return Planned::Beyond };
         let mut from = now;
         // Many stretches have the same open hosts.
-        let (mut searched, mut first): (Option<FixedBitSet>, Option<(Time, Placement)>) = (None, None);
+        let mut searched: Option<Search> = None;
         loop {
-            let (open, next) = self.open(machine, from, from + job.span);
-            if searched.as_ref() != Some(&open) {
-                first = if open.is_clear() {
-                    None
-                } else {
-                    let hosts: Vec<bool> = (0..open.len()).map(|host| open.contains(host)).collect();
-                    self.ends.first_start(now, machine, &hosts, &demand)
-                };
-                searched = Some(open);
-            }
+            let next_try = self.stretches.next_try(from, job.span, (&wanted.usable, hosts), least);
+            let Some((Try { from: at, next }, mut open)) = next_try else { return Planned::Beyond };
+            from = at;
+            machine.closed_within(from, from + job.span).for_each(|host| open.set(host.index(), false));
+            let search = match searched.take().filter(|search| *search.open() == open) {
+                Some(search) => searched.insert(search),
+                None => searched.insert(self.ends.search(now, &wanted, open)),
+            };
             // The other hosts may be free in the next stretch.
-            let found = first.as_ref().map(|(at, place)| (from.max(*at), place));
-            let Some((at, place)) = found.filter(|(at, _)| next.is_none_or(|next| *at <= next)) else {
+            let Some((first, place)) = self.ends.first_start(search, &wanted, next) else {
                 let Some(next) = next else { return Planned::Beyond };
                 from = next;
                 continue;
             };
+            let at = from.max(first);
             if at <= now {
                 return Planned::Now(place.clone());
             }
@@ -194,19 +146,20 @@ impl CyclePlan for NodePlan {
                 return Planned::Beyond;
             }
             let [begin, end] = [at, at + job.span].map(|at| round_down(at, rules.bf_resolution));
-            let is_taken =
-                self.is_reserved(begin, end, place) || is_closed(machine, at, at + job.span, place);
+            let taken = self.hosts_of(place);
+            let is_taken = self.stretches.is_reserved(begin, end, &taken)
+                || is_closed(machine, at, at + job.span, &taken);
             if is_taken && at > from {
                 from = at;
                 continue;
             }
-            self.reserve(begin.max(now), end, place);
+            self.stretches.reserve(begin.max(now), end, &taken);
             return Planned::Later(at, place.clone());
         }
     }
 
     fn end_cycle(&mut self) {
-        *self = NodePlan { ends: Ends::default(), stretches: vec![] };
+        self.stretches = Stretches::default();
     }
 
     fn job_started(&mut self, now: Time, job: &Waiting, ledger: &Ledger) {

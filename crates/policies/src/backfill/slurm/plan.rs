@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use fixedbitset::FixedBitSet;
 use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
 
 use super::SlurmRules;
@@ -49,13 +50,13 @@ pub trait CyclePlan: Debug + Send {
     fn is_unsteady(&self) -> bool;
 
     /// Returns the hosts for the main loop, if it may pass a job that does not fit.
-    fn all_open(&self, ledger: &Ledger) -> Vec<bool>;
+    fn all_open(&self, ledger: &Ledger) -> FixedBitSet;
 
     /// Closes the hosts that a job could have to the main loop: none behind it starts there. Returns whether others are open.
-    fn close(&self, now: Time, ledger: &Ledger, job: &Waiting, open: &mut [bool]) -> bool;
+    fn close(&self, now: Time, ledger: &Ledger, job: &Waiting, open: &mut FixedBitSet) -> bool;
 
     /// Returns the place where a job can start now beside the running jobs, on open hosts.
-    fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Self::Place>;
+    fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Self::Place>;
 
     /// Begins a cycle.
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules);
@@ -127,15 +128,15 @@ impl<A: Availability> CyclePlan for Simple<A> {
         self.plan.any_overdue() || self.plan.varies()
     }
 
-    fn all_open(&self, _ledger: &Ledger) -> Vec<bool> {
-        vec![]
+    fn all_open(&self, _ledger: &Ledger) -> FixedBitSet {
+        FixedBitSet::new()
     }
 
-    fn close(&self, _now: Time, _ledger: &Ledger, _job: &Waiting, _open: &mut [bool]) -> bool {
+    fn close(&self, _now: Time, _ledger: &Ledger, _job: &Waiting, _open: &mut FixedBitSet) -> bool {
         false
     }
 
-    fn place_now(&self, context: &Context<'_>, job: &Waiting, _open: &[bool]) -> Option<A::Place> {
+    fn place_now(&self, context: &Context<'_>, job: &Waiting, _open: &FixedBitSet) -> Option<A::Place> {
         self.plan.place_now(context, job, None)
     }
 

@@ -1,7 +1,9 @@
 //! The hosts of a job, by best fit among runs of consecutive hosts.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
+use fixedbitset::FixedBitSet;
 use miserly_core::{
     Demand, HostId, Kind, Machine, PartCounter, Pes, Placement, Resources, Share, Sharing, SlotId,
 };
@@ -17,7 +19,7 @@ use miserly_core::{
 /// The processors of a host are the free ones for which it has enough of all that each processor of the job needs, such as
 /// memory. Where the job has a number of parts, they are all free ones: its memory may be by node.
 ///
-/// O(h + r^2) for h hosts in r runs.
+/// O(h + r log r) for h hosts in r runs.
 ///
 /// # Example
 /// ```
@@ -39,62 +41,151 @@ pub fn select_hosts(
     open: &[bool],
     demand: &Demand,
 ) -> Option<Placement> {
-    let whole = machine.sharing() == Sharing::Whole;
-    let counter = PartCounter::new(demand);
-    let parts = |host: usize| {
-        let (room, capacity) = (&free[host], &machine.hosts()[host].capacity);
-        let permitted = machine.permits(demand.group(), HostId(u32::try_from(host).unwrap_or(u32::MAX)));
-        let usable = open[host] && permitted && !room.cpus_count().is_zero() && (!whole || room == capacity);
-        if usable { counter.parts_in(room, capacity) } else { 0 }
-    };
-    let parts: Vec<u64> = (0..free.len()).map(parts).collect();
-    let mut left = demand.parts();
-    if parts.iter().fold(0, |sum: u64, parts| sum.saturating_add(*parts)) < left {
-        return None;
-    }
-    let has_one_each = !demand.is_apart() && demand.parts() == demand.amount().cpus_count().get();
-    let each = has_one_each.then(|| demand.each());
-    let cpus = |host: usize| usable_cpus(&free[host], each.as_ref());
-    let mut runs: Vec<Run> = runs(&parts)
-        .map(|hosts| Run {
-            parts: parts[hosts.clone()].iter().fold(0, |sum, parts| sum.saturating_add(*parts)),
-            cpus: hosts.clone().map(cpus).sum(),
-            hosts,
-        })
-        .collect();
-    let mut shares: Vec<Share> = vec![];
-    let mut take = |host: usize, from: u64, to: u64| {
-        let capacity = machine.hosts()[host].capacity;
-        let amount = if whole || demand.is_alone() { capacity } else { demand.part(from, to) };
-        shares.push(Share { host: HostId(u32::try_from(host).unwrap_or(u32::MAX)), amount, pes: Pes::Count });
-    };
-    while left > 0 {
-        let best = best_run(&runs, left)?;
-        let run = runs.remove(best);
-        let done = demand.parts() - left;
-        let enough = run.hosts.clone().filter(|host| parts[*host] >= left);
-        if let Some(host) = enough.min_by_key(|host| (cpus(*host), *host)) {
-            take(host, done, demand.parts());
-            break;
+    let fit = Fit::new(machine, demand);
+    let permitted = |host: &usize| machine.permits(demand.group(), id(*host));
+    let mut hosts = FixedBitSet::with_capacity(free.len());
+    hosts.extend((0..free.len()).filter(|host| open[*host]).filter(permitted));
+    fit.place(&hosts, &Sizes::ByHost(&|host| fit.size(&free[host], host)))
+}
+
+/// Returns the host with an index.
+pub(super) fn id(host: usize) -> HostId {
+    HostId(u32::try_from(host).unwrap_or(u32::MAX))
+}
+
+/// A job and the machine on which it looks for hosts.
+#[derive(Debug)]
+pub(super) struct Fit<'a> {
+    machine: &'a Machine,
+    pub(super) demand: &'a Demand,
+    counter: PartCounter,
+    /// The amount of a processor, if each part has one.
+    each: Option<Resources>,
+    /// Whether the job has its hosts to itself.
+    pub(super) is_alone: bool,
+}
+
+/// The room of a host for a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    /// The parts of the job that it could hold.
+    pub(super) parts: u64,
+    /// The free processors that the job could use.
+    pub(super) cpus: u64,
+}
+
+/// The sizes of the hosts of a set.
+pub(super) enum Sizes<'a> {
+    /// Each host has this size, which holds a part.
+    Equal(Size),
+    /// Each host has a size of its own.
+    ByHost(&'a dyn Fn(usize) -> Size),
+}
+
+impl Sizes<'_> {
+    fn of(&self, host: usize) -> Size {
+        match self {
+            Sizes::Equal(size) => *size,
+            Sizes::ByHost(size) => size(host),
         }
-        for host in run.hosts {
-            let from = demand.parts() - left;
-            let taken = parts[host].min(left);
-            take(host, from, from + taken);
-            left -= taken;
-            if left == 0 {
-                break;
+    }
+}
+
+impl<'a> Fit<'a> {
+    pub(super) fn new(machine: &'a Machine, demand: &'a Demand) -> Fit<'a> {
+        let has_one_each = !demand.is_apart() && demand.parts() == demand.amount().cpus_count().get();
+        Fit {
+            machine,
+            demand,
+            counter: PartCounter::new(demand),
+            each: has_one_each.then(|| demand.each()),
+            is_alone: machine.sharing() == Sharing::Whole || demand.is_alone(),
+        }
+    }
+
+    fn capacity(&self, host: usize) -> &'a Resources {
+        &self.machine.hosts()[host].capacity
+    }
+
+    /// Returns the number of parts that a host with this room could hold.
+    pub(super) fn parts_in(&self, room: &Resources, host: usize) -> u64 {
+        let is_usable = !room.cpus_count().is_zero() && (!self.is_alone || room == self.capacity(host));
+        if is_usable { self.counter.parts_in(room, room) } else { 0 }
+    }
+
+    /// Returns the size of a host with this room.
+    pub(super) fn size(&self, room: &Resources, host: usize) -> Size {
+        match self.parts_in(room, host) {
+            0 => Size::default(),
+            parts => Size { parts, cpus: usable_cpus(room, self.each.as_ref()) },
+        }
+    }
+
+    /// Returns the size of an idle host of this capacity.
+    pub(super) fn size_of_idle(&self, capacity: &Resources) -> Size {
+        let parts =
+            if capacity.cpus_count().is_zero() { 0 } else { self.counter.parts_in(capacity, capacity) };
+        Size { parts, cpus: usable_cpus(capacity, self.each.as_ref()) }
+    }
+
+    /// Returns a placement on some of these hosts, or `None` if they do not have enough room.
+    pub(super) fn place(&self, hosts: &FixedBitSet, sizes: &Sizes<'_>) -> Option<Placement> {
+        let mut left = self.demand.parts();
+        let mut runs = runs(hosts, sizes);
+        if runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.parts)) < left {
+            return None;
+        }
+        let mut shares: Vec<Share> = vec![];
+        let mut rest = &mut runs[..];
+        if rest.iter().all(|run| run.parts < left) {
+            // The largest ones come first, until one of the others has enough for the rest.
+            rest.sort_unstable_by_key(|run| (Reverse(run.cpus), run.hosts.start));
+            let mut most = most_behind(rest).into_iter();
+            while most.next()? < left {
+                let (run, behind) = rest.split_first_mut()?;
+                self.take(run, sizes, &mut left, &mut shares);
+                rest = behind;
             }
         }
+        let enough = rest.iter().filter(|run| run.parts >= left);
+        let best = enough.min_by_key(|run| (run.cpus, run.hosts.start))?;
+        self.take(best, sizes, &mut left, &mut shares);
+        Some(Placement::across(SlotId(0), shares))
     }
-    Some(Placement::across(SlotId(0), shares))
+
+    /// Takes the host of a run that is the best fit for the parts that are left, or else its first hosts.
+    fn take(&self, run: &Run, sizes: &Sizes<'_>, left: &mut u64, shares: &mut Vec<Share>) {
+        let enough = match sizes {
+            Sizes::Equal(size) => (size.parts >= *left).then_some(run.hosts.start),
+            Sizes::ByHost(size) => {
+                let enough = run.hosts.clone().filter(|host| size(*host).parts >= *left);
+                enough.min_by_key(|host| (size(*host).cpus, *host))
+            }
+        };
+        let from = enough.unwrap_or(run.hosts.start);
+        for host in from..run.hosts.end {
+            if *left == 0 {
+                return;
+            }
+            let done = self.demand.parts() - *left;
+            let parts = sizes.of(host).parts.min(*left);
+            let amount =
+                if self.is_alone { *self.capacity(host) } else { self.demand.part(done, done + parts) };
+            shares.push(Share { host: id(host), amount, pes: Pes::Count });
+            *left -= parts;
+        }
+    }
 }
 
 /// Returns the free processors of a host that a job can use, if each of them needs so much of the other resources.
 fn usable_cpus(room: &Resources, each: Option<&Resources>) -> u64 {
-    let others = each
-        .into_iter()
-        .flat_map(|each| Kind::ALL.into_iter().filter_map(|kind| room.get(kind).checked_div(each.get(kind))));
+    let Some(each) = each else { return room.cpus_count().get() };
+    let others = Kind::ALL.into_iter().filter_map(|kind| match each.get(kind) {
+        0 => None,
+        // A division takes many times as long.
+        1 => Some(room.get(kind)),
+        each => Some(room.get(kind) / each),
+    });
     others.fold(room.cpus_count().get(), u64::min)
 }
 
@@ -106,25 +197,71 @@ struct Run {
 }
 
 /// Returns the runs of hosts that hold a part.
-fn runs(parts: &[u64]) -> impl Iterator<Item = Range<usize>> + '_ {
-    let mut begin = 0;
-    parts.chunk_by(|one, other| (*one > 0) == (*other > 0)).filter_map(move |run| {
-        let hosts = begin..begin + run.len();
-        begin = hosts.end;
-        (run[0] > 0).then_some(hosts)
+fn runs(hosts: &FixedBitSet, sizes: &Sizes<'_>) -> Vec<Run> {
+    match sizes {
+        Sizes::Equal(size) => {
+            let run = |hosts: Range<usize>| {
+                let times = |number: u64| number.saturating_mul(hosts.len() as u64);
+                Run { parts: times(size.parts), cpus: times(size.cpus), hosts }
+            };
+            ranges(hosts).map(run).collect()
+        }
+        Sizes::ByHost(size) => {
+            let mut runs: Vec<Run> = vec![];
+            for host in hosts.ones() {
+                let Size { parts, cpus } = size(host);
+                match runs.last_mut() {
+                    _ if parts == 0 => {}
+                    Some(run) if run.hosts.end == host => {
+                        run.hosts.end += 1;
+                        run.parts = run.parts.saturating_add(parts);
+                        run.cpus = run.cpus.saturating_add(cpus);
+                    }
+                    _ => runs.push(Run { hosts: host..host + 1, parts, cpus }),
+                }
+            }
+            runs
+        }
+    }
+}
+
+/// Returns the ranges of consecutive members of a set.
+pub(super) fn ranges(set: &FixedBitSet) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut behind = 0;
+    std::iter::from_fn(move || {
+        let start = next_from(set, behind, true)?;
+        behind = next_from(set, start, false).unwrap_or(set.len());
+        Some(start..behind)
     })
 }
 
-/// Returns the run that is the best fit for so many parts.
-fn best_run(runs: &[Run], parts: u64) -> Option<usize> {
-    let rank = |run: &Run| if run.parts >= parts { (0, run.cpus) } else { (1, u64::MAX - run.cpus) };
-    (0..runs.len()).min_by_key(|run| (rank(&runs[*run]), *run))
+/// Returns the first index from this one on that is a member of a set, or is none.
+fn next_from(set: &FixedBitSet, from: usize, member: bool) -> Option<usize> {
+    const BITS: usize = usize::BITS as usize;
+    let words = set.as_slice();
+    let word = |at: usize| words.get(at).map(|word| if member { *word } else { !*word });
+    let mut at = from / BITS;
+    let mut bits = word(at)? & (usize::MAX << (from % BITS));
+    while bits == 0 {
+        at += 1;
+        bits = word(at)?;
+    }
+    Some(at * BITS + bits.trailing_zeros() as usize).filter(|index| *index < set.len())
+}
+
+/// Returns the most parts of a run from each one on.
+fn most_behind(runs: &[Run]) -> Vec<u64> {
+    let mut most: Vec<u64> = runs.iter().map(|run| run.parts).collect();
+    for nth in (1..most.len()).rev() {
+        most[nth - 1] = most[nth - 1].max(most[nth]);
+    }
+    most
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use miserly_core::{Form, Host, Spread};
+    use miserly_core::{Form, Host, Spread, draw};
 
     /// Chooses hosts of 8 processors with so many free ones; a host in brackets is closed. Returns the processors of each host.
     #[track_caller]
@@ -184,5 +321,85 @@ mod tests {
         check("8 0 4 4", 8, Form { apart: true, ..Form::parts(2) }, Some(&[(2, 4), (3, 4)]));
         // A host to itself is an idle one, and all of it.
         check("5 8 0 8", 6, Form { alone: true, ..Form::parts(1) }, Some(&[(1, 8)]));
+    }
+
+    /// Returns the hosts of a job, and the processors that each run takes there, as the rule is written.
+    fn select_slowly(
+        machine: &Machine,
+        free: &[Resources],
+        open: &[bool],
+        demand: &Demand,
+    ) -> Option<Placement> {
+        let fit = Fit::new(machine, demand);
+        let is_open = |host: &usize| open[*host] && machine.permits(demand.group(), id(*host));
+        let size = |host: usize| fit.size(&free[host], host);
+        let mut hosts: Vec<usize> =
+            (0..free.len()).filter(is_open).filter(|host| size(*host).parts > 0).collect();
+        let (mut left, mut shares) = (demand.parts(), vec![]);
+        while left > 0 {
+            let runs = hosts.chunk_by(|one, next| next - one == 1);
+            let sum =
+                |run: &[usize], of: fn(Size) -> u64| run.iter().map(|host| of(size(*host))).sum::<u64>();
+            let rank = |run: &&[usize]| {
+                let (parts, cpus) = (sum(run, |size| size.parts), sum(run, |size| size.cpus));
+                (parts < left, if parts < left { u64::MAX - cpus } else { cpus }, run[0])
+            };
+            let run = runs.min_by_key(rank)?.to_vec();
+            let enough = run.iter().filter(|host| size(**host).parts >= left);
+            let best = enough.min_by_key(|host| (size(**host).cpus, **host)).map(|host| vec![*host]);
+            for host in best.unwrap_or_else(|| run.clone()) {
+                let (done, parts) = (demand.parts() - left, size(host).parts.min(left));
+                if parts > 0 {
+                    let capacity = machine.hosts()[host].capacity;
+                    let amount = if fit.is_alone { capacity } else { demand.part(done, done + parts) };
+                    shares.push(Share { host: id(host), amount, pes: Pes::Count });
+                    left -= parts;
+                }
+            }
+            hosts.retain(|host| !run.contains(host));
+        }
+        Some(Placement::across(SlotId(0), shares))
+    }
+
+    #[test]
+    fn hosts_are_those_of_the_rule() {
+        let (mut over_runs, mut equal) = (0, 0);
+        for seed in 0..8_000 {
+            let random = |nth: u64, most: u64| draw(seed, 0, nth) % most;
+            // Runs over the words of a set too.
+            let hosts = if random(0, 4) == 0 { 60 + random(1, 80) } else { 1 + random(1, 12) };
+            let is_whole = random(2, 3) == 0;
+            let capacity =
+                |nth: u64| Resources::cpus(if random(3, 2) == 0 { 4 } else { 3 + random(500 + nth, 3) });
+            let host = |nth| Host { name: format!("h{nth}"), capacity: capacity(nth) };
+            let machine = Machine::new((0..hosts).map(host).collect()).with_spread(Spread::Any);
+            let machine = if is_whole { machine.with_sharing(Sharing::Whole) } else { machine };
+            let room = |nth: u64| match random(1_000 + nth, 3) {
+                0 => Resources::cpus(random(2_000 + nth, 4)),
+                _ => capacity(nth),
+            };
+            let free: Vec<Resources> = (0..hosts).map(room).collect();
+            let open: Vec<bool> = (0..hosts).map(|nth| random(3_000 + nth, 8) > 0).collect();
+            let form = Form {
+                apart: random(4, 5) == 0,
+                alone: random(5, 5) == 0,
+                ..Form::parts(u32::try_from(random(6, 9)).unwrap())
+            };
+            let demand = Demand::new(Resources::cpus(1 + random(7, 4 * hosts)), form);
+            let slow = select_slowly(&machine, &free, &open, &demand);
+            assert_eq!(select_hosts(&machine, &free, &open, &demand), slow, "seed {seed}");
+            let fit = Fit::new(&machine, &demand);
+            let sizes: Vec<Size> = (0..free.len()).map(|host| fit.size(&free[host], host)).collect();
+            let mut usable = FixedBitSet::with_capacity(free.len());
+            usable.extend((0..free.len()).filter(|host| open[*host] && sizes[*host].parts > 0));
+            let first = usable.minimum().map(|host| sizes[host]);
+            if let Some(size) = first.filter(|size| usable.ones().all(|host| sizes[host] == *size)) {
+                assert_eq!(fit.place(&usable, &Sizes::Equal(size)), slow, "seed {seed}");
+                equal += u32::from(slow.is_some());
+            }
+            let hosts = slow.iter().flat_map(|placement| placement.shares()).map(|share| share.host.0);
+            over_runs += u32::from(hosts.clone().zip(hosts.skip(1)).any(|(one, next)| next != one + 1));
+        }
+        assert!(over_runs > 500 && equal > 500, "{over_runs}, {equal}");
     }
 }

@@ -59,6 +59,8 @@ pub struct HostPlan {
     lines: Lines,
     /// What stays free for ever, where jobs may span hosts.
     lasting: Option<Lasting>,
+    /// What is free now, where each job runs on one of several hosts.
+    present: Option<FreeHosts>,
     /// The only reservation of this pass, where jobs may span hosts and no other one is in the timelines.
     ///
     /// Between passes it is that of the last pass, for the next one often holds the same.
@@ -115,6 +117,7 @@ impl HostPlan {
             now: Time::from_ticks(i64::MIN),
             lines: Lines::new(machine),
             lasting: spans.then(|| Lasting::new(machine)),
+            present: (!spans && machine.hosts().len() > 1).then(|| FreeHosts::idle(machine)),
             pending: None,
             held: 0,
             last_search: None,
@@ -276,10 +279,16 @@ impl HostPlan {
         placement.shares().iter().for_each(|share| self.host_changed(share.host));
     }
 
-    /// Keeps what stays free for ever on a host.
+    /// Keeps what is free now, or what stays free for ever, on a host.
     fn host_changed(&mut self, host: HostId) {
-        let Some(lasting) = &mut self.lasting else { return };
         let line = self.lines.on(host);
+        if let Some(present) = &mut self.present {
+            let free = line.free_now();
+            if present.on(host) != free {
+                present.set(&self.machine, host, free);
+            }
+        }
+        let Some(lasting) = &mut self.lasting else { return };
         let mut free = line.least();
         if let Some((pending, amount)) =
             self.pending.as_ref().and_then(|pending| Some((pending, pending.amount(host)?)))

@@ -137,11 +137,10 @@ impl HostPlan {
             let at = pool.earliest(from, until, span, &demand.amount())?;
             return Some((at, Placement::on(HostId(0), demand.amount())));
         }
-        if self.machine.spread() == Spread::One {
-            let all = (0..).map(HostId).take(self.lines.hosts());
-            if let Some(placement) = self.best(from, span, &demand.amount(), all) {
-                return Some((from, placement));
-            }
+        if self.machine.spread() == Spread::One
+            && let Some(placement) = self.best_of_all(from, span, &demand.amount())
+        {
+            return Some((from, placement));
         }
         let first = self.together_from(from, until, Time::MAX, span, demand);
         self.earliest_after(from, first, until, span, demand)
@@ -204,6 +203,20 @@ impl HostPlan {
     pub(super) fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         let need = self.need(host, demand)?;
         self.lines.on(host).fits(at, span, &need).then(|| Placement::on(host, need))
+    }
+
+    /// Returns the best fit at `at` among all hosts.
+    ///
+    /// O(log hosts) for each host that is no fit, if `at` is not in the future; else O(hosts).
+    fn best_of_all(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
+        let ordered = self.present.as_ref().filter(|_| at <= self.now && !demand.cpus_count().is_zero());
+        match ordered {
+            Some(present) => {
+                let mut hosts = present.candidates(&self.machine, demand);
+                hosts.find_map(|host| self.on(host, at, span, demand))
+            }
+            None => self.best(at, span, demand, (0..).map(HostId).take(self.lines.hosts())),
+        }
     }
 
     /// Returns the best fit at `at` among these hosts.
@@ -280,5 +293,62 @@ impl HostPlan {
         }
         let free = |share: &Share| self.lines.on(share.host).fits(at, span, &share.amount);
         placement.shares().iter().all(free)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_core::{
+        FreeHosts, Host, HostId, Kind, Machine, Placement, Resources, Sharing, Span, Time, draw,
+    };
+
+    use super::super::{FreedHosts, HostPlan};
+
+    /// Makes and removes reservations at random, and compares the best fit with one among all hosts in turn.
+    #[test]
+    fn the_best_fit_of_now_is_that_of_all_hosts() {
+        let (mut found, mut not_first) = (0, 0);
+        for seed in 0..60 {
+            let capacity = |host: u64| Resources::cpus(2 + host % 3).with(Kind::Memory, 40 + host % 2);
+            let hosts = (0..9).map(|host| Host { name: format!("h{host}"), capacity: capacity(host) });
+            let sharing = if seed % 3 == 0 { Sharing::Whole } else { Sharing::Shared };
+            let machine = Machine::new(hosts.collect()).with_sharing(sharing);
+            let mut plan = HostPlan::new(&machine);
+            let mut made: Vec<(Time, Span, Placement)> = Vec::new();
+            let mut now = Time::ZERO;
+            plan.advance(now, &mut FreedHosts::default());
+            for step in 0..60 {
+                let random = |nth: u64, most: u64| draw(seed, step, nth) % most;
+                let ticks = |nth, most| Span::from_ticks(i64::try_from(random(nth, most)).unwrap());
+                let demand = |nth| Resources::cpus(random(nth, 5)).with(Kind::Memory, random(nth + 1, 30));
+                if random(1, 4) == 0 && !made.is_empty() {
+                    let (at, span, placement) = made.swap_remove(0);
+                    plan.give(at, span, &placement);
+                } else if let (at, span) = (now + ticks(2, 9), Span::TICK + ticks(3, 20))
+                    && let Some((at, placement)) = plan.earliest_from(at, Time::MAX, span, &demand(4).into())
+                {
+                    plan.take(at, span, &placement);
+                    made.push((at, span, placement));
+                }
+                if random(6, 3) == 0 {
+                    now = now + Span::TICK + ticks(7, 2);
+                    plan.advance(now, &mut FreedHosts::default());
+                    made.retain(|(at, span, _)| *at + *span > now);
+                }
+                let free: Vec<Resources> = (0..9).map(|host| plan.free_at(HostId(host), now)).collect();
+                assert_eq!(plan.present.as_ref().unwrap().each(), free, "seed {seed}, step {step}");
+                let (span, wanted) = (Span::TICK + ticks(8, 20), demand(9));
+                let best = plan.best_of_all(now, span, &wanted);
+                assert_eq!(
+                    best,
+                    plan.best(now, span, &wanted, (0..9).map(HostId)),
+                    "seed {seed}, step {step}"
+                );
+                found += u32::from(best.is_some());
+                let first = FreeHosts::new(&machine, free).fit(&machine, &wanted.into());
+                not_first += u32::from(best.is_some() && best != first);
+            }
+        }
+        assert!(found > 500 && not_first > 50, "{found}, {not_first}");
     }
 }

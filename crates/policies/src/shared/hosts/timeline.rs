@@ -135,6 +135,11 @@ impl Timeline {
         self.points.partition_point(|(at, _)| *at <= time.ticks()).saturating_sub(1)
     }
 
+    /// Returns the free resources until the first breakpoint. Negative amounts count as zero.
+    pub(super) fn free_now(&self) -> Resources {
+        resources(&self.points[0].1)
+    }
+
     /// Returns the free resources at that time. Negative amounts count as zero.
     pub(super) fn free_at(&self, time: Time) -> Resources {
         resources(&self.points[self.locate(time)].1)
