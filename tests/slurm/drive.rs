@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use super::*;
 
 /// A user that is an operator of the accounting, and nothing else. Since 25.11 Slurm takes `nobody` for no user.
-const OPERATOR: (&str, u32) = ("mail", 8);
+pub(super) const OPERATOR: (&str, u32) = ("mail", 8);
 
 /// A running driver, killed at its end.
 struct Driver<'a> {

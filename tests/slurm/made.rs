@@ -1,8 +1,9 @@
 //! `miserly slurm` on made outputs of Slurm's commands: no cluster is needed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -46,9 +47,7 @@ impl Made {
             ("sacct", "exit 1"),
         ];
         for (name, script) in commands {
-            let script = format!("#!/bin/sh\ncd '{}'\n{script}\n", made.folder.path().display());
-            made.write(name, &script);
-            fs::set_permissions(made.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+            made.write_command(name, script);
         }
         made.set_version("22.05.8");
         let node = |name: &str, used: u64| {
@@ -97,18 +96,41 @@ impl Made {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes a command that executes a line of the shell.
+    fn write_command(&self, name: &str, script: &str) {
+        self.write(name, &format!("#!/bin/sh\ncd '{}'\n{script}\n", self.folder.path().display()));
+        fs::set_permissions(self.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
     fn run(&self, arguments: &str) -> Output {
+        self.command(env!("CARGO_BIN_EXE_miserly").as_ref(), arguments).output().unwrap()
+    }
+
+    /// Returns a run of a copy of the program by a user who is not root.
+    fn command_of_user(&self, arguments: &str) -> Command {
+        let program = self.path("miserly");
+        // The folder of the build may be closed to others.
+        fs::copy(env!("CARGO_BIN_EXE_miserly"), &program).unwrap();
+        fs::set_permissions(self.folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let mut command = self.command(&program, arguments);
+        if fs::metadata("/proc/self").unwrap().uid() == 0 {
+            command.uid(super::drive::OPERATOR.1);
+        }
+        command
+    }
+
+    fn command(&self, program: &Path, arguments: &str) -> Command {
         let path = format!("{}:/usr/bin:/bin", self.folder.path().display());
-        Command::new(env!("CARGO_BIN_EXE_miserly"))
+        let mut command = Command::new(program);
+        command
             .arg("slurm")
             .args(arguments.split(' '))
             .env("PATH", path)
             .env("TZ", "UTC")
             .env("COLUMNS", "200")
             .env_remove("SLURM_CONF")
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap()
+            .current_dir(self.folder.path());
+        command
     }
 
     #[track_caller]
@@ -246,6 +268,26 @@ fn made_outputs_of_25_05_and_25_11_are_read_and_warned_of() {
     made.set_version("26.11.0");
     let refused = made.refusal("drive -p conservative --dry-run");
     assert!(refused.contains("26.11.0") && refused.contains("--untested-version"), "{refused}");
+}
+
+#[test]
+fn a_driver_that_is_no_administrator_writes_into_the_comments_of_users() {
+    let made = Made::new("No reservations in the system\n");
+    for (level, field, words) in [
+        ("Operator", Some("Comment"), "writes promises into Comment"),
+        ("None", Some("Comment"), "writes promises into Comment"),
+        ("Administrator", Some("AdminComment"), "writes promises into AdminComment"),
+        ("", None, ""),
+    ] {
+        made.write_command("sacctmgr", if level.is_empty() { "exit 1" } else { "cat level" });
+        made.write("level", &format!("{level}\n"));
+        let output = made.command_of_user("check --json").output().unwrap();
+        let check: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(check["driver_writes"].as_str(), field, "{level}: {check:#}");
+        let output = made.command_of_user("check").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(words), "{level}: {text}");
+    }
 }
 
 /// Returns a reservation of both nodes for maintenance, in seconds from now.

@@ -113,6 +113,7 @@ fn take_back_placed(
         Order::TakeBack {
             job: job.id.clone(),
             nodes: form.map(|form| form.nodes.clone()).unwrap_or_default(),
+            without: form.map(|form| form.not_nodes.clone()).unwrap_or_default(),
             count: count.unwrap_or((job.nodes.max(1), all)),
             releases: job.priority == orders::PLACED,
         }

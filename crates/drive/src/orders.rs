@@ -63,6 +63,12 @@ pub enum Order {
         reservation: String,
         /// The nodes.
         nodes: Vec<String>,
+        /// The node that Slurm fills last, if it is not the last one in their order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last: Option<String>,
+        /// The nodes that it must not have. With a last node these are all others.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        without: Vec<String>,
     },
     /// Takes a placed job back that did not start.
     TakeBack {
@@ -70,6 +76,8 @@ pub enum Order {
         job: String,
         /// The nodes that its user asked for.
         nodes: Vec<String>,
+        /// The nodes that its user excluded.
+        without: Vec<String>,
         /// The least and the most nodes.
         count: (u64, u64),
         /// Whether it gets the priority again that it had.
@@ -124,12 +132,13 @@ impl Order {
                 // Without the second word it would begin a job anew that has just ended.
                 vec!["requeue".into(), "Incomplete".into(), job.clone()],
             ],
-            Order::TakeBack { job, nodes, count: (least, most), releases } => {
+            Order::TakeBack { job, nodes, without, count: (least, most), releases } => {
                 let update = update_job(
                     job,
                     [
                         "ReservationName=".into(),
                         format!("ReqNodeList={}", nodes.join(",")),
+                        format!("ExcNodeList={}", without.join(",")),
                         format!("NumNodes={least}-{most}"),
                     ],
                 );
@@ -160,7 +169,9 @@ impl Order {
                 update_reservation(reservation, format!("Users-={}", list(users)))
             }
             Order::HandBack { reservation } => update_reservation(reservation, "EndTime=now+1".into()),
-            Order::Place { job, reservation, nodes } => place_job(job, reservation, nodes),
+            Order::Place { job, reservation, nodes, last, without } => {
+                place_job(job, reservation, (nodes, last.as_ref()), without)
+            }
             Order::Suspend { job } => vec!["suspend".into(), job.clone()],
             Order::Resume { job } => vec!["resume".into(), job.clone()],
             Order::Ready { job } => update_job(job, ["StartTime=now".into()]),
@@ -194,12 +205,21 @@ fn update_job<const N: usize>(job: &str, what: [String; N]) -> Vec<String> {
     ["update".to_owned(), format!("JobId={job}")].into_iter().chain(what).collect()
 }
 
-fn place_job(job: &str, reservation: &str, nodes: &[String]) -> Vec<String> {
+/// Returns the command that lets a job start on these nodes. Slurm fills those that it must have (`ReqNodeList`) in their order, and then
+/// the one that is left.
+fn place_job(
+    job: &str,
+    reservation: &str,
+    (nodes, last): (&[String], Option<&String>),
+    without: &[String],
+) -> Vec<String> {
+    let first: Vec<&str> = nodes.iter().filter(|node| Some(*node) != last).map(String::as_str).collect();
     update_job(
         job,
         [
             format!("ReservationName={reservation}"),
-            format!("ReqNodeList={}", nodes.join(",")),
+            format!("ReqNodeList={}", first.join(",")),
+            format!("ExcNodeList={}", without.join(",")),
             format!("NumNodes={count}-{count}", count = nodes.len()),
             format!("Priority={PLACED}"),
         ],
@@ -245,19 +265,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_commands_of_scontrol() {
-        let reservation = "miserly".to_owned();
-        let nodes = ["a", "b"].map(str::to_owned).to_vec();
-        let place =
-            Order::Place { job: "7_3".into(), reservation: reservation.clone(), nodes: nodes.clone() };
-        assert_eq!(
-            place.to_string(),
-            "scontrol update JobId=7_3 ReservationName=miserly ReqNodeList=a,b NumNodes=2-2 Priority=4000000000"
-        );
-        let back = |releases| Order::TakeBack { job: "7_3".into(), nodes: vec![], count: (2, 3), releases };
-        let update = "scontrol update JobId=7_3 ReservationName= ReqNodeList= NumNodes=2-3";
+    fn a_job_that_is_taken_back_has_the_request_of_its_user() {
+        let back = |releases| {
+            let without = vec!["c".to_owned()];
+            Order::TakeBack { job: "7_3".into(), nodes: vec![], without, count: (2, 3), releases }
+        };
+        let update = "scontrol update JobId=7_3 ReservationName= ReqNodeList= ExcNodeList=c NumNodes=2-3";
         assert_eq!(back(false).to_string(), update);
         assert_eq!(back(true).to_string(), format!("{update}; scontrol release 7_3"));
+    }
+
+    #[test]
+    fn orders_are_commands_of_scontrol() {
+        let reservation = "miserly".to_owned();
+        let place = |last: Option<&str>, without: &[&str]| {
+            let [nodes, without] =
+                [&["a", "b"], without].map(|list| list.iter().map(|&name| name.to_owned()).collect());
+            let (job, last) = ("7_3".to_owned(), last.map(str::to_owned));
+            Order::Place { job, reservation: reservation.clone(), nodes, last, without }.to_string()
+        };
+        let start = "scontrol update JobId=7_3 ReservationName=miserly";
+        assert_eq!(
+            place(None, &[]),
+            format!("{start} ReqNodeList=a,b ExcNodeList= NumNodes=2-2 Priority=4000000000")
+        );
+        assert_eq!(
+            place(Some("a"), &["c", "d"]),
+            format!("{start} ReqNodeList=b ExcNodeList=c,d NumNodes=2-2 Priority=4000000000")
+        );
         let comment = Order::Comment {
             job: "1".into(),
             tasks: None,

@@ -24,6 +24,8 @@ pub(crate) struct Site {
     memory: bool,
     /// The processors of a core, where jobs have whole cores.
     granule: u64,
+    /// The processors of a core.
+    threads: u64,
     /// Whether each job runs on one node, as its policy demands.
     one_node: bool,
 }
@@ -68,6 +70,7 @@ impl Site {
             whole_partitions: driven.iter().filter(is_whole).map(|(name, _)| (*name).clone()).collect(),
             memory,
             granule: granule(cluster, &nodes),
+            threads: threads(&nodes),
             one_node: false,
         }
     }
@@ -102,6 +105,11 @@ impl Site {
     /// Returns the number of processors that jobs get at a time.
     pub(crate) fn granule(&self) -> u64 {
         self.granule.max(1)
+    }
+
+    /// Returns the processors of a core.
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads.max(1)
     }
 
     /// Returns whether jobs have an amount of their own of this kind.
@@ -254,8 +262,12 @@ fn hosts(cluster: &Cluster, nodes: &[(&String, &Node)], own: &str) -> Vec<SiteHo
 fn granule(cluster: &Cluster, nodes: &[(&String, &Node)]) -> u64 {
     let parameters = cluster.configuration.select_parameters.as_deref().unwrap_or_default();
     let whole_cores = parameters.contains("CR_CORE") || parameters.contains("CR_SOCKET");
-    let threads = nodes.iter().map(|(_, node)| node.threads).max().unwrap_or(1);
-    if whole_cores { threads.max(1) } else { 1 }
+    if whole_cores { threads(nodes) } else { 1 }
+}
+
+/// Returns the processors of a core.
+fn threads(nodes: &[(&String, &Node)]) -> u64 {
+    nodes.iter().map(|(_, node)| node.threads).max().unwrap_or(1).max(1)
 }
 
 /// Returns the different sizes of hosts, each with its number.

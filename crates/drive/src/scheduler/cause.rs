@@ -15,6 +15,8 @@ pub(super) enum RebuildCause {
     MovedStart,
     /// A job that ran ahead of its start keeps its nodes.
     EarlyRunStays,
+    /// A node has had more jobs than processors.
+    Overcommitted,
     /// A job has other nodes or processors than in the ledger.
     OtherNodes,
     /// A job runs that waits in the ledger.
@@ -35,6 +37,7 @@ impl RebuildCause {
             RebuildCause::Suspension => "a job was not suspended or resumed as planned",
             RebuildCause::MovedStart => "a job starts on other nodes or processors than planned",
             RebuildCause::EarlyRunStays => "a job that ran ahead of its start keeps its nodes",
+            RebuildCause::Overcommitted => "a job was resumed on the processors of others",
             RebuildCause::OtherNodes => "Slurm gave a job other nodes or processors than planned",
             RebuildCause::UnplannedStart => "a job runs before its start",
             RebuildCause::Restart => "nodes or jobs have changed while the driver was away",

@@ -20,14 +20,38 @@ struct JobOrders {
 impl Scheduler {
     /// Returns whether there are placements that are not sent to Slurm yet. `occupied` are the nodes to wait for.
     pub(super) fn has_new_placements(&self, cluster: &Cluster, occupied: &BTreeSet<String>) -> bool {
+        let held = self.held_by_starts();
         let is_new = |(id, job): (&String, &DrivenJob)| {
-            let is_new = match job.opportunistic() {
-                Some(early) => early.is_new(),
-                None => matches!(job.state(), DrivenState::Assigned { .. }) && !job.waits_for(occupied),
+            let is_assigned = || {
+                let is_assigned = matches!(job.state(), DrivenState::Assigned { .. });
+                is_assigned && !job.waits_for(occupied) && !held.contains(id)
             };
-            is_new && cluster.jobs.contains_key(id)
+            job.opportunistic().map_or_else(is_assigned, Opportunistic::is_new)
+                && cluster.jobs.contains_key(id)
         };
         self.jobs.iter().any(is_new)
+    }
+
+    /// Returns the jobs that are placed only when others run. Slurm fills all nodes of a job but the last one, and would take the
+    /// processors of the jobs that are to start there.
+    fn held_by_starts<'a>(&'a self) -> BTreeSet<String> {
+        let order = |(id, job): (_, &'a DrivenJob)| {
+            let to = job.assignment()?;
+            let is_assigned = matches!(job.state(), DrivenState::Assigned { .. });
+            // Those of one node wait for no other.
+            Some(((is_assigned, to.since, to.nodes.len() > 1, job.number), id, to))
+        };
+        let mut starting: Vec<_> = self.jobs.iter().filter_map(order).collect();
+        starting.sort_unstable_by_key(|(order, ..)| *order);
+        let mut taken: BTreeSet<&String> = BTreeSet::new();
+        let mut held = BTreeSet::new();
+        for ((is_assigned, ..), id, to) in starting {
+            if is_assigned && to.filled().any(|node| taken.contains(node)) {
+                held.insert(id.clone());
+            }
+            taken.extend(&to.nodes);
+        }
+        held
     }
 
     /// Finds the commands that make Slurm follow the ledger. `occupied` are the nodes to wait for.
@@ -44,11 +68,13 @@ impl Scheduler {
         // A job is suspended before another one is placed on its processors.
         step.orders.append(&mut self.orders_for_suspensions(cluster, occupied));
         let owner = self.settings.owner;
+        let held = self.held_by_starts();
         let mut jobs = JobOrders { users: [owner].into(), orders: vec![] };
         let mut driven = std::mem::take(&mut self.jobs);
         for (id, known) in &mut driven {
             if let Some(job) = cluster.jobs.get(id) {
-                self.order_for_job(known, job, occupied, &mut jobs, step);
+                let is_held = known.waits_for(occupied) || held.contains(id);
+                self.order_for_job(cluster, (known, job), is_held, &mut jobs, step);
             }
         }
         self.jobs = driven;
@@ -89,18 +115,19 @@ impl Scheduler {
         }
     }
 
-    /// Finds the command that makes Slurm follow the state of a job.
+    /// Finds the command that makes Slurm follow the state of a job. `is_held`: it is not placed yet.
     fn order_for_job(
         &self,
-        known: &mut DrivenJob,
-        job: &Job,
-        occupied: &BTreeSet<String>,
+        cluster: &Cluster,
+        (known, job): (&mut DrivenJob, &Job),
+        is_held: bool,
         jobs: &mut JobOrders,
         step: &mut Step,
     ) {
         let is_pending = job.state == JobState::Pending;
         let early = known.opportunistic();
-        let is_placed = early.map_or_else(|| is_placed_now(known, occupied), Opportunistic::is_placed);
+        let is_placed =
+            early.map_or_else(|| known.assignment().is_some() && !is_held, Opportunistic::is_placed);
         // The user of a placed job stays admitted.
         if is_pending && is_placed {
             jobs.users.insert(job.user);
@@ -109,7 +136,7 @@ impl Scheduler {
             let (reservation, most) = (&self.settings.reservation, self.site.len() as u64);
             known.order_for_early_run(self.now, job, reservation, most, step)
         } else if is_pending {
-            self.order_for_pending(known, job, is_placed, step)
+            self.order_for_pending(cluster, (known, job), is_placed, step)
         } else {
             None
         };
@@ -119,8 +146,8 @@ impl Scheduler {
     /// Returns the command for a job that waits in Slurm. `is_placed`: it is to start there now.
     fn order_for_pending(
         &self,
-        known: &mut DrivenJob,
-        job: &Job,
+        cluster: &Cluster,
+        (known, job): (&mut DrivenJob, &Job),
         is_placed: bool,
         step: &mut Step,
     ) -> Option<Order> {
@@ -131,7 +158,7 @@ impl Scheduler {
                 let is_kept = job.reason.as_deref() == Some("BeginTime") && known.lost > Span::ZERO;
                 is_kept.then(|| Order::Ready { job: job.id.clone() })
             }
-            _ if is_placed => self.place(known, job, step),
+            _ if is_placed => self.place(cluster, (known, job), step),
             // It had another place before, where Slurm might start it yet.
             DrivenState::Waiting(_) | DrivenState::Assigned { .. } if is_inside || job.priority == PLACED => {
                 Some(take_back(job, &known.form, self.site.len() as u64))
@@ -141,7 +168,12 @@ impl Scheduler {
     }
 
     /// Passes the placement of a job on to Slurm.
-    fn place(&self, known: &mut DrivenJob, job: &Job, step: &mut Step) -> Option<Order> {
+    fn place(
+        &self,
+        cluster: &Cluster,
+        (known, job): (&mut DrivenJob, &Job),
+        step: &mut Step,
+    ) -> Option<Order> {
         let assignment = known.assignment()?.clone();
         if known.place(self.now) {
             let waited = self.now - assignment.since;
@@ -154,17 +186,8 @@ impl Scheduler {
             step.notes.push((job.id.clone(), note));
         }
         step.changed = true;
-        let reservation = self.settings.reservation.clone();
-        Some(Order::Place { job: job.id.clone(), reservation, nodes: assignment.nodes })
-    }
-}
-
-/// Returns whether a job is to start now: none of these nodes has to be left for it.
-fn is_placed_now(known: &DrivenJob, occupied: &BTreeSet<String>) -> bool {
-    match known.state() {
-        DrivenState::Assigned { .. } => !known.waits_for(occupied),
-        DrivenState::Placed { .. } => true,
-        DrivenState::Waiting(_) | DrivenState::Running(_) => false,
+        let reservation = &self.settings.reservation;
+        Some(place_on(cluster, &job.id, reservation, &known.form, (assignment.nodes, assignment.last)))
     }
 }
 
@@ -173,7 +196,23 @@ pub(super) fn take_back(job: &Job, form: &Detail, most: u64) -> Order {
     let count = (form.least_nodes.max(1), form.most_nodes.unwrap_or(most).max(1));
     // A hold of a user or an administrator stays. A request that Slurm cannot meet is held because of the placement.
     let releases = job.priority == PLACED || job.reason.as_deref() == Some("BadConstraints");
-    Order::TakeBack { job: job.id.clone(), nodes: form.nodes.clone(), count, releases }
+    let (nodes, without) = (form.nodes.clone(), form.not_nodes.clone());
+    Order::TakeBack { job: job.id.clone(), nodes, without, count, releases }
+}
+
+/// Returns the order that makes Slurm start a job on these nodes. One of them may be filled `last`.
+pub(super) fn place_on(
+    cluster: &Cluster,
+    id: &str,
+    reservation: &str,
+    form: &Detail,
+    (nodes, last): (Vec<String>, Option<String>),
+) -> Order {
+    let without = match &last {
+        Some(_) => cluster.nodes.keys().filter(|node| !nodes.contains(node)).cloned().collect(),
+        None => form.not_nodes.clone(),
+    };
+    Order::Place { job: id.to_owned(), reservation: reservation.to_owned(), nodes, last, without }
 }
 
 /// Returns the users whose jobs a reservation admits, by number.

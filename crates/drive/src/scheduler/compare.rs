@@ -90,11 +90,9 @@ impl Scheduler {
             before.on = form.on.clone();
             return;
         }
-        let (least_nodes, most_nodes, nodes) = if was_placed {
-            (before.least_nodes, before.most_nodes, std::mem::take(&mut before.nodes))
-        } else {
-            (form.least_nodes, form.most_nodes, form.nodes.clone())
-        };
+        let requested = if was_placed { &*before } else { &form };
+        let (least_nodes, most_nodes) = (requested.least_nodes, requested.most_nodes);
+        let (nodes, not_nodes) = (requested.nodes.clone(), requested.not_nodes.clone());
         let array_limit = form.array_limit.or(before.array_limit);
         let requested_begin = before.eligible;
         let mut eligible = form.eligible;
@@ -103,7 +101,7 @@ impl Scheduler {
             job.set_eligible(eligible.map(instant));
             eligible = requested_begin;
         }
-        known.form = Detail { least_nodes, most_nodes, nodes, eligible, array_limit, ..form };
+        known.form = Detail { least_nodes, most_nodes, nodes, not_nodes, eligible, array_limit, ..form };
     }
 
     /// Removes a job that is gone. `start` is the start that Slurm remembers.

@@ -174,9 +174,9 @@ impl Scheduler {
             .find_map(|length| {
                 let (room, free) = idle.room(length, handle);
                 let at = instant(cluster.configuration.now);
-                let place = find_placement(&self.site, at, job, &known.form, &free, wanted)?;
+                let found = find_placement(&self.site, at, job, &known.form, &free, wanted)?;
                 // Plans of others do not keep Slurm from filling a node.
-                let place = fill(&self.site, job, &known.form, &room, &place)?;
+                let place = fill(&self.site, job, &known.form, &room, &found.place);
                 fits(&place, &free).then_some(place)
             })
     }

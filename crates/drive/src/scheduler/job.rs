@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZero;
 
 use miserly_core::{JobId, JobNumber, Span, Time};
-use miserly_slurm::Detail;
+use miserly_slurm::{Detail, Job};
 use serde::{Deserialize, Serialize};
 
 use super::opportunistic::Opportunistic;
@@ -102,11 +102,22 @@ pub(crate) struct Assignment {
     #[serde(with = "miserly_saved::ticks")]
     pub(crate) since: Time,
     pub(crate) nodes: Vec<String>,
+    /// The node that Slurm fills last, if it is not the last one in their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<String>,
     /// The reason of the policy.
     pub(crate) reason: String,
     /// The end of its quantum, if it runs for one.
     #[serde(with = "miserly_saved::ticks::optional")]
     pub(crate) quantum: Option<Time>,
+}
+
+impl Assignment {
+    /// Returns the nodes that Slurm fills: all but the last one.
+    pub(super) fn filled(&self) -> impl Iterator<Item = &String> {
+        let last = self.last.as_ref().or(self.nodes.last());
+        self.nodes.iter().filter(move |node| Some(*node) != last)
+    }
 }
 
 /// A run at its own start.
@@ -267,6 +278,11 @@ impl DrivenJob {
             }
             _ => false,
         }
+    }
+
+    /// Returns whether its form has the nodes that Slurm shows.
+    pub(super) fn has_nodes_of(&self, job: &Job) -> bool {
+        self.form.on.len() == job.on.len() && job.on.iter().all(|node| self.form.on.contains_key(node))
     }
 
     /// Returns the end of its quantum, if it runs for one, or is about to.
@@ -487,7 +503,8 @@ mod tests {
     #[test]
     fn a_slow_start_is_a_cause() {
         let mut job = promised(100, 100);
-        job.assign(Assignment { since: at(90), nodes: vec![], reason: String::new(), quantum: None });
+        let reason = String::new();
+        job.assign(Assignment { since: at(90), nodes: vec![], last: None, reason, quantum: None });
         assert!(job.place(at(100)) && !job.place(at(105)));
         assert_eq!(job.record("7", at(115)).broken, None);
         let slow = job.record("7", at(116));

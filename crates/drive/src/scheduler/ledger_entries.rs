@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use miserly_core::{
-    Amendment, Change, Entry, Expected, JobId, JobNumber, Machine, Placement, Procs, Progress, Request,
-    Share, Sharing, Span, State, Time, work,
+    Amendment, Change, Entry, Expected, Holds, JobId, JobNumber, Machine, Placement, Procs, Progress,
+    Request, Share, Sharing, Span, State, Time, work,
 };
 use miserly_slurm::Job;
 
@@ -83,6 +83,19 @@ pub(super) fn suspended(run: Running<'_>, mut entry: Entry) -> Entry {
         *placement = run.placement;
     }
     entry
+}
+
+/// Returns the entry of a job that runs as that of one that the policy may resume from this instant on. Its node was out of service, and
+/// may have other jobs on its processors.
+pub(super) fn suspended_until(until: Time, entry: Entry) -> Entry {
+    match entry.state {
+        State::Running { start, placement, .. } => {
+            let state = State::Suspended { start, until, by: u64::MAX, placement, holds: Holds::AllButCpus };
+            let progress = Progress { procs: Procs::ZERO, ..entry.progress };
+            Entry { state, progress, ..entry }
+        }
+        _ => entry,
+    }
 }
 
 /// Returns the entry of a job that holds nodes.

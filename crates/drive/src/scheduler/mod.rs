@@ -51,8 +51,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{
-    Driver, Effect, Entry, Expected, Fault, JobId, JobNumber, LedgerState, Placement, Request, Round, Span,
-    State, Submission, Time,
+    Driver, Effect, Entry, Expected, Fault, Host, HostId, JobId, JobNumber, LedgerState, Placement, Request,
+    Round, Span, State, Submission, Time,
 };
 use miserly_forecast::{LiveQueue, SystemCopy};
 use miserly_slurm::{Cluster, Detail, Job};
@@ -67,6 +67,7 @@ use self::promises::PromiseChanges;
 pub(crate) use self::promises::UserPromise;
 pub(crate) use self::quanta::UsedCpus;
 use self::rebuild::holds_nodes;
+pub(crate) use self::room::fits;
 pub(crate) use self::stored::{Stored, StoredJob};
 use crate::comment::CommentField;
 use crate::forecasts::Likely;
@@ -245,7 +246,7 @@ impl Scheduler {
                 return true;
             }
             if holds_nodes(job) {
-                return known.form.on.len() != job.on.len() && job.on.len() > 1;
+                return job.on.len() > 1 && (changed.contains(&job.id) || !known.has_nodes_of(job));
             }
             let is_placed = job.reservation.as_deref() == Some(&self.settings.reservation);
             changed.contains(&job.id) && !is_placed
@@ -278,6 +279,9 @@ impl Scheduler {
             self.let_long_runs_go_on(cluster, &mut step);
         }
         let mut events = self.compare(at, observed, &mut step);
+        if !events.round.ended.is_empty() && self.is_overcommitted() {
+            events.require_rebuild(RebuildCause::Overcommitted);
+        }
         if away {
             events.round.fault = Some(Fault::Away);
         }
@@ -291,6 +295,17 @@ impl Scheduler {
             self.give_orders(cluster, observed.details, &occupied, &mut step);
         }
         Ok(step)
+    }
+
+    /// Returns whether a host has more resources in the ledger than it really has: its jobs had more when the ledger was made. The
+    /// difference must not outlive them.
+    fn is_overcommitted(&self) -> bool {
+        let Some(machine) = self.driver.as_ref().map(|driver| driver.ledger().machine()) else {
+            return false;
+        };
+        let exceeds =
+            |(host, in_ledger): (u32, &Host)| !in_ledger.capacity.fits_in(&self.site.capacity(HostId(host)));
+        (0..).zip(machine.hosts()).any(exceeds)
     }
 
     /// Returns the instant of a step, and whether the driver was away before it. A wake-up has its own instant.

@@ -278,6 +278,7 @@ impl DrivenJob {
     ) -> Option<Order> {
         let is_inside = job.reservation.as_deref() == Some(reservation);
         let is_waiting = job.state == JobState::Pending;
+        let without = self.form.not_nodes.clone();
         let known = self.opportunistic_mut()?;
         let (has_settled, is_kept) = (known.has_settled(at), known.is_kept(at));
         match &mut known.run {
@@ -287,10 +288,10 @@ impl DrivenJob {
                 step.changed = true;
                 let nodes: Vec<String> = known.nodes().cloned().collect();
                 if is_first {
-                    let note = Note::PlacedOpportunistically { nodes: nodes.clone() };
-                    step.notes.push((job.id.clone(), note));
+                    step.notes.push((job.id.clone(), Note::PlacedOpportunistically { nodes: nodes.clone() }));
                 }
-                Some(Order::Place { job: job.id.clone(), reservation: reservation.to_owned(), nodes })
+                let (job, reservation) = (job.id.clone(), reservation.to_owned());
+                Some(Order::Place { job, reservation, nodes, last: None, without })
             }
             // It may start only after it has the request of its user again.
             EarlyRun::Parked { .. } if is_waiting && has_settled => {

@@ -14,7 +14,7 @@ use miserly_slurm::{Cluster, Detail, Job, JobState};
 use super::Scheduler;
 use super::job::{DrivenJob, DrivenState};
 use super::ledger_entries::{
-    Running, amend, forget_other_hosts, running, suspended, waiting, without_quantum,
+    Running, amend, forget_other_hosts, running, suspended, suspended_until, waiting, without_quantum,
 };
 use super::quanta::is_suspended;
 use crate::DriveError;
@@ -151,6 +151,9 @@ impl Scheduler {
         let run = self.running(known, job, placement);
         let entry = match before {
             Some(before) if known.is_suspended() && is_suspended(&before.state) => suspended(run, before),
+            None if known.is_suspended() && self.settings.policy.needs().requeue => {
+                suspended_until(at, running(at, run, None, &mut holdings.admitted))
+            }
             before => running(at, run, before, &mut holdings.admitted),
         };
         holdings.hold(&entry);

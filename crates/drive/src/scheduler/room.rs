@@ -41,7 +41,7 @@ impl Room {
 }
 
 /// Returns whether a placement has no more than this on each host.
-pub(super) fn fits(place: &Placement, room: &[Resources]) -> bool {
+pub(crate) fn fits(place: &Placement, room: &[Resources]) -> bool {
     place.shares().iter().all(|share| share.amount.fits_in(&room[share.host.index()]))
 }
 

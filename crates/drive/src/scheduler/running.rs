@@ -28,6 +28,10 @@ impl Scheduler {
         let handle = self.jobs.get(&job.id).and_then(|known| known.handle);
         let is_suspended = handle.is_some_and(|handle| self.has_suspended(handle));
         let Some(known) = self.jobs.get_mut(&job.id) else { return };
+        if !known.has_nodes_of(job) {
+            // It was begun anew elsewhere.
+            known.form.on.clear();
+        }
         let on = on_hosts(&self.site, job, &known.form);
         if let Some(opportunistic) = known.opportunistic_mut()
             && !is_completing(job)

@@ -1,9 +1,9 @@
 //! The decisions of a pass, carried out.
 
 use miserly_core::{
-    Effect, EndHow, Ended, HostId, JobId, Placement, Refusal, Resources, SlotId, StartReason, State, Time,
+    Effect, EndHow, Ended, HostId, JobId, Placement, Refusal, Resources, StartReason, State, Time,
 };
-use miserly_slurm::{Cluster, Detail, Job};
+use miserly_slurm::{Cluster, Job};
 
 use super::cause::RebuildCause;
 use super::job::{Assignment, FIRST_PAUSE, LAST_PAUSE, Run, Unplanned};
@@ -12,10 +12,7 @@ use super::trial::Trials;
 use super::{DrivenJob, Events, Scheduler, Step};
 use crate::instant::instant;
 use crate::notes::Note;
-use crate::placement::{fill, find_placement};
-
-/// The most nodes on which a job is tried that may have any number.
-const MOST_NODES_TRIED: u64 = 4;
+use crate::placement::{Spread, find_placement, spreads_within};
 
 /// The placement of the jobs that start in a pass.
 struct Placing<'a> {
@@ -172,8 +169,7 @@ impl Scheduler {
         events: &mut Events,
         step: &mut Step,
     ) {
-        let Start { id, handle, reason, wanted } = start;
-        let at = placing.at;
+        let (Start { id, handle, reason, wanted }, at) = (start, placing.at);
         let Some(job) = placing.cluster.jobs.get(id) else { return };
         let quantum = self.quantum_of(handle);
         let found = self.find_start(start, job, quantum.is_some(), placing);
@@ -192,14 +188,17 @@ impl Scheduler {
             events.round.ended.push(Ended { job: handle, how: EndHow::Done });
             return;
         };
-        let nodes = found.shares().iter().map(|share| self.site.name(share.host).to_owned()).collect();
-        known.assign(Assignment { since: at, nodes, reason: reason.name().to_owned(), quantum });
-        placing.take(&found);
-        if found != *wanted {
+        let Spread { place, last } = found;
+        let name = |host: HostId| self.site.name(host).to_owned();
+        let nodes = place.shares().iter().map(|share| name(share.host)).collect();
+        let reason = reason.name().to_owned();
+        known.assign(Assignment { since: at, nodes, last: last.map(name), reason, quantum });
+        placing.take(&place);
+        if place != *wanted {
             // The ledger is made again with it.
             events.require_rebuild(RebuildCause::MovedStart);
-            placing.trials.moved(handle, found.clone());
-            self.moved.insert(handle, found);
+            placing.trials.moved(handle, place.clone());
+            self.moved.insert(handle, place);
         }
     }
 
@@ -219,7 +218,7 @@ impl Scheduler {
         job: &Job,
         is_for_quantum: bool,
         placing: &mut Placing<'_>,
-    ) -> Option<Placement> {
+    ) -> Option<Spread> {
         let known = self.jobs.get(start.id)?;
         let found =
             self.place_beside(start, job, placing).or_else(|| self.place_by_plans(start, job, placing))?;
@@ -227,93 +226,58 @@ impl Scheduler {
             |place: &Placement| place.shares().iter().map(|share| share.host).collect::<Vec<HostId>>();
         // The request in the ledger forbids it, unless the job has changed since.
         let may_have_quantum = known.form.is_requeueable && !known.had_quantum;
-        let fits = !is_for_quantum || may_have_quantum && hosts(&found) == hosts(start.wanted);
+        let fits = !is_for_quantum || may_have_quantum && hosts(&found.place) == hosts(start.wanted);
         fits.then_some(found)
     }
 
     /// Returns the nodes for a job among these resources, those that the policy wants if they are of its form.
-    fn find(
-        &self,
-        start: Start<'_>,
-        job: &Job,
-        free: &[Resources],
-        placing: &Placing<'_>,
-    ) -> Option<Placement> {
+    fn find(&self, start: Start<'_>, job: &Job, free: &[Resources], placing: &Placing<'_>) -> Option<Spread> {
         let form = &self.jobs.get(start.id)?.form;
         let now = instant(placing.cluster.configuration.now);
         find_placement(&self.site, now, job, form, free, start.wanted)
     }
 
     /// Returns a place on one node beside the opportunistic jobs, if some are in the way of the job, and all promises hold then.
-    fn place_beside(&self, start: Start<'_>, job: &Job, placing: &mut Placing<'_>) -> Option<Placement> {
+    fn place_beside(&self, start: Start<'_>, job: &Job, placing: &mut Placing<'_>) -> Option<Spread> {
         let Start { handle, wanted, .. } = start;
         let beside = self.beside_opportunistic(placing.at, handle, wanted, &placing.free)?;
         // On several nodes Slurm would spread it in another way, should an opportunistic job end before it starts.
-        let place = self.find(start, job, &beside, placing).filter(|place| place.shares().len() == 1)?;
-        let is_kept =
-            place == *wanted || self.keeps_promises(placing.at, handle, &place, &mut placing.trials);
-        is_kept.then_some(place)
+        let found =
+            self.find(start, job, &beside, placing).filter(|found| found.place.shares().len() == 1)?;
+        let is_kept = found.place == *wanted
+            || self.keeps_promises(placing.at, handle, &found.place, &mut placing.trials);
+        is_kept.then_some(found)
     }
 
-    /// Returns a place where all promises hold, or else the first one. Slurm spreads a job over several nodes in its own way. There may
-    /// be nodes where no plan is in the way of that.
-    fn place_by_plans(&self, start: Start<'_>, job: &Job, placing: &mut Placing<'_>) -> Option<Placement> {
+    /// Returns a place where all promises hold, or else the first one. Slurm does not spread each job as the policy wants. There may be
+    /// nodes where no plan is in the way of that.
+    fn place_by_plans(&self, start: Start<'_>, job: &Job, placing: &mut Placing<'_>) -> Option<Spread> {
         let Start { handle, wanted, .. } = start;
         let first = self.find(start, job, &placing.free, placing)?;
-        if first == *wanted {
+        if first.place == *wanted {
             return Some(first);
         }
         let beside = self.beside_plans(placing.at, handle, wanted, &placing.free);
-        let mut tried: Vec<Placement> = vec![];
-        let places = [
-            self.spread_beside(start, job, &beside, placing),
-            vec![first.clone()],
-            self.spreads_by_count(start, job, &beside, placing),
-            self.spreads_by_count(start, job, &placing.free, placing),
-        ];
-        for place in places.into_iter().flatten() {
-            if tried.contains(&place) {
+        let mut places = self.spreads(start, job, &beside, placing);
+        places.push(first.clone());
+        places.append(&mut self.spreads(start, job, &placing.free, placing));
+        let mut tried: Vec<&Placement> = vec![];
+        for spread in &places {
+            if tried.contains(&&spread.place) {
                 continue;
             }
-            if self.keeps_promises(placing.at, handle, &place, &mut placing.trials) {
-                return Some(place);
+            if self.keeps_promises(placing.at, handle, &spread.place, &mut placing.trials) {
+                return Some(spread.clone());
             }
-            tried.push(place);
+            tried.push(&spread.place);
         }
         Some(first)
     }
 
-    /// Returns the place of a job where these resources are free, as Slurm spreads it.
-    fn spread_beside(
-        &self,
-        start: Start<'_>,
-        job: &Job,
-        beside: &[Resources],
-        placing: &Placing<'_>,
-    ) -> Vec<Placement> {
+    /// Returns the places of a job that need no more than these resources, as Slurm spreads it.
+    fn spreads(&self, start: Start<'_>, job: &Job, room: &[Resources], placing: &Placing<'_>) -> Vec<Spread> {
         let Some(known) = self.jobs.get(start.id) else { return vec![] };
-        let spread = |place: Placement| fill(&self.site, job, &known.form, &placing.free, &place);
-        self.find(start, job, beside, placing).and_then(spread).into_iter().collect()
-    }
-
-    /// Returns the places of a job on each number of nodes, those with the most of these resources, as Slurm spreads it.
-    fn spreads_by_count(
-        &self,
-        start: Start<'_>,
-        job: &Job,
-        among: &[Resources],
-        placing: &Placing<'_>,
-    ) -> Vec<Placement> {
-        let Some(known) = self.jobs.get(start.id) else { return vec![] };
-        let form = &known.form;
-        let most = self.site.most_nodes(form).unwrap_or(MOST_NODES_TRIED).min(MOST_NODES_TRIED);
         let now = instant(placing.cluster.configuration.now);
-        let nowhere = Placement::across(SlotId(0), vec![]);
-        let on = |count: u64| {
-            let form = Detail { least_nodes: count, most_nodes: Some(count), ..form.clone() };
-            let place = find_placement(&self.site, now, job, &form, among, &nowhere)?;
-            fill(&self.site, job, &form, &placing.free, &place)
-        };
-        (form.least_nodes.max(1)..=most).filter_map(on).collect()
+        spreads_within(&self.site, now, job, &known.form, (&placing.free, room), start.wanted)
     }
 }

@@ -145,6 +145,7 @@ impl Facts {
                 let assignment = Assignment {
                     since: Time::from_ticks(*since),
                     nodes: nodes.clone(),
+                    last: None,
                     reason: reason.clone(),
                     quantum: self.quantum.as_ref().map(|quantum| Time::from_ticks(quantum.until)),
                 };

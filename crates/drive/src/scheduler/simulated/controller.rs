@@ -46,6 +46,12 @@ pub(super) struct Truth {
     pub(super) starts: Vec<i64>,
     /// The instant at which its nodes are free, while it ends.
     leaves: Option<i64>,
+    /// The instant from which on it is suspended.
+    suspended: Option<i64>,
+    /// The instant at which the operator resumes it, who suspended it.
+    resumes: Option<i64>,
+    /// The jobs that were suspended for it.
+    victims: Vec<String>,
     pub(super) requeues: usize,
 }
 
@@ -62,6 +68,10 @@ pub(super) enum FaultKind {
     Nodes,
     /// Users cancel, hold and change jobs.
     Users,
+    /// The operator suspends jobs for a while, and resumes them without a look at their nodes.
+    Suspensions,
+    /// Jobs of a partition of a higher tier preempt others.
+    Preemptions,
 }
 
 /// The kinds of faults of a seed, a bit each.
@@ -89,6 +99,10 @@ pub(super) struct Controller {
     next: u64,
     /// Whether jobs may have several nodes.
     spreads: bool,
+    /// Whether jobs may have several processors for a task.
+    pub(super) has_tasks: bool,
+    /// Draws of their own, so that those of the other faults stay.
+    others: Draws,
 }
 
 impl Controller {
@@ -107,6 +121,8 @@ impl Controller {
             late: vec![],
             next: 0,
             spreads,
+            has_tasks: false,
+            others: Draws(!seed),
         }
     }
 
@@ -115,12 +131,15 @@ impl Controller {
     }
 
     pub(super) fn free(&self, node: &str) -> u64 {
-        let used = |job: &&Job| job.on.iter().any(|name| name == node);
-        let part = |job: &Job| self.forms[&job.id].on.get(node).map_or(0, |on| on.cpus);
-        let used: u64 = self.cluster.jobs.values().filter(used).map(part).sum();
-        let cpus = self.cluster.nodes[node].cpus;
-        assert!(used <= cpus, "{node} has {used} of {cpus} processors in use");
-        cpus - used
+        let used = |job: &&Job| job.state != JobState::Suspended && job.on.iter().any(|name| name == node);
+        let used: u64 = self.cluster.jobs.values().filter(used).map(|job| self.cpus_on(&job.id, node)).sum();
+        // A job that is resumed may have those of another one.
+        self.cluster.nodes[node].cpus.saturating_sub(used)
+    }
+
+    /// Returns the processors of a job on a node.
+    pub(super) fn cpus_on(&self, id: &str, node: &str) -> u64 {
+        self.forms[id].on.get(node).map_or(0, |on| on.cpus)
     }
 
     /// Submits a job, or an array.
@@ -133,6 +152,10 @@ impl Controller {
             _ => widest,
         };
         let cpus = self.draws.between(1, i64::try_from(most).unwrap()).unsigned_abs();
+        let is_of_tasks = self.has_tasks && cpus > 1 && self.others.once_in(2);
+        let task = if is_of_tasks { self.others.between(2, 4).unsigned_abs().min(cpus) } else { 1 };
+        let has_room: u64 = self.cluster.nodes.values().map(|node| node.cpus / task).sum();
+        let cpus = task * (cpus / task).min(has_room);
         let limit = self.draws.between(1, 20) * 60;
         let runtime = match self.draws.between(1, 4) {
             1 => limit,
@@ -147,7 +170,8 @@ impl Controller {
         let form = Detail {
             least_nodes: 1,
             most_nodes: is_narrow.then_some(1),
-            least_cpus: 1,
+            least_cpus: task,
+            cpus_per_task: task,
             eligible,
             is_requeueable: true,
             array_limit,
@@ -190,9 +214,11 @@ impl Controller {
             | Order::Admit { .. }
             | Order::Dismiss { .. }
             | Order::HandBack { .. } => self.change_reservation(order),
-            Order::Place { job, reservation, nodes } => self.place(job, reservation, nodes, latency),
-            Order::TakeBack { job, nodes, count, releases } => {
-                self.take_back(job, nodes, *count, *releases);
+            Order::Place { job, reservation, nodes, last, without } => {
+                self.place(job, reservation, (nodes, last.as_ref(), without), latency);
+            }
+            Order::TakeBack { job, nodes, without, count, releases } => {
+                self.take_back(job, (nodes, without), *count, *releases);
             }
             Order::Requeue { job } => self.requeue(&job.clone(), 120),
             Order::Ready { job: id } => {
@@ -201,7 +227,9 @@ impl Controller {
                     form.eligible = Some(now);
                 }
             }
-            Order::Suspend { .. } | Order::Resume { .. } | Order::Comment { .. } => {}
+            Order::Suspend { job } => self.suspend(job),
+            Order::Resume { job } => self.resume(job),
+            Order::Comment { .. } => {}
         }
     }
 
@@ -235,22 +263,39 @@ impl Controller {
         }
     }
 
-    fn place(&mut self, id: &str, reservation: &str, nodes: &[String], latency: i64) {
+    fn place(
+        &mut self,
+        id: &str,
+        reservation: &str,
+        (nodes, last, without): (&[String], Option<&String>, &[String]),
+        latency: i64,
+    ) {
         let ready = self.now() + latency;
         let is_there = self.cluster.reservations.contains_key(reservation);
         let job = self.cluster.jobs.get_mut(id).filter(|job| job.state == JobState::Pending && is_there);
         let Some(job) = job else { return };
         job.reservation = Some(reservation.to_owned());
         job.priority = PLACED;
-        job.nodes = nodes.len() as u64;
+        let count = nodes.len() as u64;
+        let required: Vec<String> = nodes.iter().filter(|node| Some(*node) != last).cloned().collect();
+        job.nodes = count;
         let (form, truth) = (self.forms.get_mut(id).unwrap(), self.truths.get_mut(id).unwrap());
-        (form.least_nodes, form.most_nodes) = (nodes.len() as u64, Some(nodes.len() as u64));
-        form.nodes = nodes.to_vec();
-        truth.given = nodes.to_vec();
+        (form.least_nodes, form.most_nodes) = (count, Some(count));
+        (form.nodes, form.not_nodes) = (required.clone(), without.to_vec());
+        // Slurm fills those that the job must have, and then others.
+        let is_other = |name: &&String| !required.contains(name) && !without.contains(name);
+        let others = self.cluster.nodes.keys().filter(is_other);
+        truth.given = required.iter().chain(others).take(usize::try_from(count).unwrap()).cloned().collect();
         truth.ready = ready;
     }
 
-    fn take_back(&mut self, id: &str, nodes: &[String], (least, most): (u64, u64), releases: bool) {
+    fn take_back(
+        &mut self,
+        id: &str,
+        (nodes, without): (&[String], &[String]),
+        (least, most): (u64, u64),
+        releases: bool,
+    ) {
         let job = self.cluster.jobs.get_mut(id).filter(|job| job.state == JobState::Pending);
         let Some(job) = job else { return };
         job.reservation = None;
@@ -259,8 +304,30 @@ impl Controller {
         }
         let (form, truth) = (self.forms.get_mut(id).unwrap(), self.truths.get_mut(id).unwrap());
         (form.least_nodes, form.most_nodes) = (least, Some(most));
-        form.nodes = nodes.to_vec();
+        (form.nodes, form.not_nodes) = (nodes.to_vec(), without.to_vec());
         truth.given.clear();
+    }
+
+    /// Suspends a job that runs. It keeps its nodes, and others may have its processors.
+    pub(super) fn suspend(&mut self, id: &str) {
+        let now = self.now();
+        if let Some(job) = self.cluster.jobs.get_mut(id).filter(|job| job.state == JobState::Running) {
+            job.state = JobState::Suspended;
+            self.truths.get_mut(id).unwrap().suspended = Some(now);
+        }
+    }
+
+    /// Resumes a suspended job, without a look at its processors. Its end moves.
+    fn resume(&mut self, id: &str) {
+        let now = self.now();
+        if let Some(job) = self.cluster.jobs.get_mut(id).filter(|job| job.state == JobState::Suspended) {
+            job.state = JobState::Running;
+            let truth = self.truths.get_mut(id).unwrap();
+            let after = now - truth.suspended.take().unwrap();
+            truth.runtime += after;
+            truth.resumes = None;
+            job.end = job.end.map(|end| end + after);
+        }
     }
 
     /// Has a job that runs wait again, for some seconds at least.
@@ -269,7 +336,12 @@ impl Controller {
         let Some(job) = self.cluster.jobs.get_mut(id).filter(|job| job.state == JobState::Running) else {
             return;
         };
+        if job.partitions != ["batch"] {
+            self.remove(id);
+            return;
+        }
         (job.state, job.start, job.on, job.reservation) = (JobState::Pending, None, vec![], None);
+        job.end = None;
         job.priority = 100;
         let (form, truth) = (self.forms.get_mut(id).unwrap(), self.truths.get_mut(id).unwrap());
         form.on.clear();
@@ -278,21 +350,31 @@ impl Controller {
         truth.requeues += 1;
     }
 
-    /// Returns the processors of a job on these nodes, as Slurm spreads them: one on each, and then as many as there are, in order.
-    fn spread(&self, cpus: u64, nodes: &[String]) -> Option<Vec<(String, u64)>> {
+    /// Returns the processors of a job on these nodes, as Slurm spreads them: it makes all that is free available, in this order, but for
+    /// one processor of each node that follows. Then it gives whole tasks to the nodes in turn, in the order of their names.
+    fn spread(&self, job: &Job, nodes: &[String]) -> Option<Vec<(String, u64)>> {
+        let task = self.forms[&job.id].cpus_per_task.max(1);
         let usable =
             |node: &&String| self.cluster.nodes.get(*node).is_some_and(miserly_slurm::Node::is_usable);
-        if nodes.is_empty() || !nodes.iter().all(|node| usable(&node)) || cpus < nodes.len() as u64 {
+        if nodes.is_empty() || !nodes.iter().all(|node| usable(&node)) {
             return None;
         }
-        let mut left = cpus - nodes.len() as u64;
-        let mut on = vec![];
-        for node in nodes {
-            let more = self.free(node).checked_sub(1)?.min(left);
-            left -= more;
-            on.push((node.clone(), 1 + more));
+        let mut open = job.cpus;
+        let mut available = BTreeMap::new();
+        for (node, after) in nodes.iter().zip((0..nodes.len() as u64).rev()) {
+            let free = self.free(node);
+            let most = task.max(open.saturating_sub(after));
+            available.insert(node.clone(), free.min(most));
+            open = open.saturating_sub(free.min(most));
+            if free < task {
+                return None;
+            }
         }
-        (left == 0).then_some(on)
+        let tasks = job.cpus / task;
+        if open > 0 || tasks < nodes.len() as u64 {
+            return None;
+        }
+        Some(hand_out(tasks, task, &available))
     }
 
     fn start(&mut self, id: &str, on: Vec<(String, u64)>) {
@@ -300,8 +382,10 @@ impl Controller {
         let job = self.cluster.jobs.get_mut(id).unwrap();
         job.state = JobState::Running;
         job.start = Some(now);
+        job.end = Some(now + job.limit.seconds());
         job.nodes = on.len() as u64;
         job.on = on.iter().map(|(node, _)| node.clone()).collect();
+        job.on.sort();
         let on = on.into_iter().map(|(node, cpus)| (node, Allocated { cpus, memory: 0 }));
         self.forms.get_mut(id).unwrap().on = on.collect();
         self.truths.get_mut(id).unwrap().starts.push(now);
@@ -320,11 +404,22 @@ impl Controller {
             self.apply(&order);
         }
         self.end_jobs();
+        self.resume_suspended();
         if now >= self.silent {
             self.start_placed();
             if now % CYCLE == 0 && !self.cluster.reservations.contains_key(RESERVATION) {
                 self.start_others();
             }
+        }
+    }
+
+    /// Resumes the jobs that the operator has suspended until now.
+    fn resume_suspended(&mut self) {
+        let now = self.now();
+        let is_due = |(_, truth): &(&String, &Truth)| truth.resumes.is_some_and(|at| at <= now);
+        let due: Vec<String> = self.truths.iter().filter(is_due).map(|(id, _)| id.clone()).collect();
+        for id in due {
+            self.resume(&id);
         }
     }
 
@@ -353,6 +448,9 @@ impl Controller {
         self.cluster.jobs.remove(id);
         self.forms.remove(id);
         let truth = self.truths.remove(id).unwrap();
+        for victim in &truth.victims {
+            self.resume(victim);
+        }
         self.ended.insert(id.to_owned(), truth);
     }
 
@@ -380,7 +478,7 @@ impl Controller {
             if truth.ready > self.now() || !self.may_start(&job) {
                 continue;
             }
-            if let Some(on) = self.spread(job.cpus, &truth.given) {
+            if let Some(on) = self.spread(&job, &truth.given) {
                 self.start(&job.id, on);
             }
         }
@@ -388,7 +486,7 @@ impl Controller {
 
     /// Starts jobs without a reservation, in order: Slurm schedules by itself.
     fn start_others(&mut self) {
-        let waits = |job: &&Job| job.reservation.is_none();
+        let waits = |job: &&Job| job.reservation.is_none() && job.state == JobState::Pending;
         let mut jobs: Vec<Job> = self.cluster.jobs.values().filter(waits).cloned().collect();
         jobs.sort_by_key(|job| (job.submitted, job.number));
         let names: Vec<String> = self.cluster.nodes.keys().cloned().collect();
@@ -397,13 +495,13 @@ impl Controller {
             if !self.may_start(&job) {
                 continue;
             }
-            let one = names.iter().find_map(|name| self.spread(job.cpus, std::slice::from_ref(name)));
+            let one = names.iter().find_map(|name| self.spread(&job, std::slice::from_ref(name)));
             let several = || {
                 let usable = |name: &&String| self.cluster.nodes[*name].is_usable() && self.free(name) > 0;
                 let nodes: Vec<String> = names.iter().filter(usable).cloned().collect();
                 (1..=nodes.len())
                     .filter(|count| *count as u64 <= most)
-                    .find_map(|count| self.spread(job.cpus, &nodes[..count]))
+                    .find_map(|count| self.spread(&job, &nodes[..count]))
             };
             if let Some(on) = one.or_else(several) {
                 self.start(&job.id, on);
@@ -426,6 +524,61 @@ impl Controller {
         }
         if faults.have(FaultKind::Nodes) && self.draws.once_in(150) {
             self.disturb_node();
+        }
+        if faults.have(FaultKind::Suspensions) && self.others.once_in(120) {
+            self.disturb_run();
+        }
+        if faults.have(FaultKind::Preemptions) && self.others.once_in(200) {
+            self.preempt();
+        }
+    }
+
+    /// Has the operator suspend a job for a while.
+    fn disturb_run(&mut self) {
+        let Some(id) = self.any(&JobState::Running) else { return };
+        self.suspend(&id);
+        let until = self.now() + self.others.between(1, 300);
+        self.truths.get_mut(&id).unwrap().resumes = Some(until);
+    }
+
+    /// Has Slurm start a job of a partition of a higher tier on a node. Those in its way are requeued, cancelled, or suspended until it
+    /// has ended.
+    fn preempt(&mut self) {
+        let names: Vec<String> = self.cluster.nodes.keys().cloned().collect();
+        let last = i64::try_from(names.len()).unwrap() - 1;
+        let node = names[usize::try_from(self.others.between(0, last)).unwrap()].clone();
+        let cpus =
+            self.others.between(1, i64::try_from(self.cluster.nodes[&node].cpus).unwrap()).unsigned_abs();
+        let is_victim = |job: &&Job| {
+            job.state == JobState::Running && job.on.contains(&node) && job.partitions == ["batch"]
+        };
+        let victims: Vec<String> =
+            self.cluster.jobs.values().filter(is_victim).map(|job| job.id.clone()).collect();
+        let mode = self.others.between(1, 3);
+        let mut suspended = vec![];
+        for victim in victims {
+            if self.free(&node) >= cpus {
+                break;
+            }
+            match mode {
+                1 => self.requeue(&victim, 120),
+                2 => self.remove(&victim),
+                _ => {
+                    self.suspend(&victim);
+                    suspended.push(victim);
+                }
+            }
+        }
+        self.next += 1;
+        let (id, runtime) = (self.next.to_string(), self.others.between(10, 600));
+        let form = Detail { least_nodes: 1, most_nodes: Some(1), least_cpus: 1, ..Detail::default() };
+        self.submit_task(None, cpus, runtime.unsigned_abs(), form, runtime);
+        self.cluster.jobs.get_mut(&id).unwrap().partitions = vec!["urgent".into()];
+        self.truths.get_mut(&id).unwrap().victims = suspended;
+        if self.free(&node) >= cpus && self.cluster.nodes[&node].is_usable() {
+            self.start(&id, vec![(node, cpus)]);
+        } else {
+            self.remove(&id);
         }
     }
 
@@ -476,8 +629,32 @@ impl Controller {
         for job in self.cluster.jobs.values_mut().filter(|job| job.priority == 0) {
             (job.priority, job.reason) = (100, None);
         }
+        for truth in self.truths.values_mut().filter(|truth| truth.resumes.is_some()) {
+            truth.resumes = Some(0);
+        }
         self.silent = 0;
     }
+}
+
+/// Gives tasks of so many processors to nodes in turn, one at a time. The last ones get what is left, if none has room for a whole one.
+fn hand_out(tasks: u64, task: u64, available: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut on: BTreeMap<&String, u64> = available.keys().map(|node| (node, 0)).collect();
+    let mut given = 0;
+    let mut round = 0;
+    let mut whole_only = true;
+    while given < tasks {
+        let before = given;
+        for (node, cpus) in &mut on {
+            let left = available[*node] - *cpus;
+            if given < tasks && (round == 0 || !whole_only || left >= task) {
+                *cpus += task.min(left);
+                given += 1;
+            }
+        }
+        whole_only &= given > before;
+        round += 1;
+    }
+    on.into_iter().filter(|(_, cpus)| *cpus > 0).map(|(node, cpus)| (node.clone(), cpus)).collect()
 }
 
 fn users_text(users: &BTreeSet<u32>) -> String {

@@ -151,29 +151,35 @@ fn check_broken_promises(name: &str, step: &Step, before: &Stored, after: &Store
     }
 }
 
-/// Checks that the driver places jobs only on nodes in service, and that the jobs that it places and those that Slurm shows there have
-/// room together. A job on several nodes counts with one processor on each: Slurm spreads it.
+/// Checks that the driver places jobs only on nodes in service, and that the jobs that it places or resumes and those that Slurm shows
+/// there have room together. A job on several nodes counts with one processor on each: Slurm spreads it.
 #[track_caller]
 fn check_placements(name: &str, controller: &Controller, orders: &[Order]) {
     let cluster = &controller.cluster;
-    let mut used: BTreeMap<&str, u64> = BTreeMap::new();
-    let placed = orders.iter().filter_map(|order| match order {
-        Order::Place { job, nodes, .. } => Some((job, nodes)),
-        _ => None,
-    });
-    for (id, nodes) in placed {
-        let cpus = cluster.jobs[id].cpus;
-        for node in nodes {
-            assert!(
-                cluster.nodes[node].is_usable(),
-                "{name}, at {} s: job {id} is placed on {node}, which drains",
-                controller.now()
-            );
-            *used.entry(node).or_default() += if nodes.len() == 1 { cpus } else { 1 };
+    let parts = |id: &str| {
+        cluster.jobs[id].on.iter().map(|node| (node, controller.cpus_on(id, node))).collect::<Vec<_>>()
+    };
+    let mut used: BTreeMap<&String, u64> = BTreeMap::new();
+    let mut suspended: BTreeMap<&String, u64> = BTreeMap::new();
+    for order in orders {
+        let (sum, parts) = match order {
+            Order::Place { job, nodes, .. } => {
+                let cpus = if nodes.len() == 1 { cluster.jobs[job].cpus } else { 1 };
+                (&mut used, nodes.iter().map(|node| (node, cpus)).collect())
+            }
+            Order::Resume { job } => (&mut used, parts(job)),
+            Order::Suspend { job } => (&mut suspended, parts(job)),
+            _ => continue,
+        };
+        for (node, cpus) in parts {
+            let drains = matches!(order, Order::Place { .. }) && !cluster.nodes[node].is_usable();
+            assert!(!drains, "{name}, at {} s: {order} on {node}, which drains", controller.now());
+            *sum.entry(node).or_default() += cpus;
         }
     }
     for (node, cpus) in used {
-        let (free, now) = (controller.free(node), controller.now());
+        let free = controller.free(node) + suspended.get(node).copied().unwrap_or(0);
+        let now = controller.now();
         assert!(
             cpus <= free,
             "{name}, at {now} s: jobs with {cpus} processors are placed on {node}, where {free} are free"
@@ -268,6 +274,48 @@ fn opportunistic_jobs_run_once_and_end_after_any_fault() {
     }
 }
 
+/// The operator suspends and resumes jobs, and Slurm preempts them for jobs of a partition that is not driven.
+#[test]
+fn jobs_that_others_suspend_and_preempt_run_once_and_end() {
+    for seed in 32..128 {
+        let mut driven = Driven::new(seed, "conservative");
+        driven.settings.partitions = vec!["batch".into()];
+        let mut controller = Controller::new(seed, true);
+        let urgent = controller.cluster.partitions["batch"].clone();
+        controller.cluster.partitions.insert("urgent".into(), urgent);
+        let (controller, driven) = run_driver(controller, driven, Faults(seed));
+        check(&controller, &driven);
+    }
+}
+
+/// Each new job has a quantum, for which others are suspended.
+#[test]
+fn jobs_with_quanta_end_after_any_fault() {
+    for seed in (0..64).filter(|seed| seed % 2 == 0) {
+        let mut driven = Driven::new(seed, "immediate(policy=conservative,quantum=1m,after=1m)");
+        driven.settings.leaving = Span::from_secs(10).unwrap();
+        let (controller, driven) = run_driver(Controller::new(seed, false), driven, Faults(seed));
+        check(&controller, &driven);
+    }
+}
+
+/// Slurm gives jobs of several processors for a task whole tasks, and the ledger has them as Slurm does.
+#[test]
+fn whole_tasks_on_several_nodes_are_planned_as_slurm_spreads_them() {
+    let (mut moved, mut promised) = (0, 0);
+    for seed in SEEDS {
+        let mut controller = Controller::new(seed, true);
+        controller.has_tasks = true;
+        let (controller, driven) =
+            run_driver(controller, Driven::new(seed, "conservative"), Faults::default());
+        check(&controller, &driven);
+        let is_moved = |(_, _, note): &&(i64, String, Note)| matches!(note, Note::PromiseBroken { .. });
+        moved += driven.notes.iter().filter(is_moved).count();
+        promised += driven.records.iter().filter(|record| record.first.is_some()).count();
+    }
+    assert!(50 * moved < promised, "{moved} promises of {promised} jobs were broken");
+}
+
 /// Returns the promises that were broken, and the starts, without faults.
 fn broken(seed: u64, policy: &str, spreads: bool) -> (Vec<(i64, String, Note)>, Vec<StartRecord>) {
     let (controller, mut driven) = run(seed, policy, Faults::default(), spreads);
@@ -290,32 +338,52 @@ fn without_faults_promises_stay() {
     }
 }
 
-/// Slurm gave a node otherwise than planned, so a placed job waits again, and a job behind it has the promise of the first one. In this
-/// seed the policy planned the first job later than that, and the driver ended.
+/// Slurm gave a node otherwise than planned, so a placed job waits again, and a job behind it has the promise of the first one. The policy
+/// plans the first job later than that.
 #[test]
 fn a_job_that_waits_again_takes_the_promise_of_the_next_one_back() {
-    let (controller, driven) = run(8, "easy", Faults::default(), true);
-    check(&controller, &driven);
     let is_taken_back =
         |(_, _, note): &(i64, String, Note)| matches!(note, Note::PromiseBroken { latest: None, .. });
-    assert!(driven.notes.iter().any(is_taken_back), "{:?}", driven.notes);
+    let has_taken_back = |seed| broken(seed, "easy", true).0.iter().any(is_taken_back);
+    assert!(SEEDS.into_iter().any(has_taken_back));
 }
 
-/// Prints how many promises of jobs that may have several nodes are broken without faults: Slurm spreads a job over the processors that
-/// are free on its nodes at its start, which no plan can know.
+/// The plan has a job where Slurm puts it, so few promises move without faults.
+#[test]
+fn promises_of_jobs_on_several_nodes_stay() {
+    for policy in ["conservative", "easy"] {
+        let all: Vec<_> = SEEDS.map(|seed| broken(seed, policy, true)).collect();
+        let moved: usize = all.iter().map(|(notes, _)| notes.len()).sum();
+        let records = all.iter().flat_map(|(_, records)| records);
+        let promised = records.filter(|record| record.first.is_some()).count();
+        assert!(100 * moved < promised, "{policy}: {moved} promises of {promised} jobs were broken");
+    }
+}
+
+/// Prints how many promises of jobs that may have several nodes are broken without faults, and why, and how long the jobs wait.
 #[test]
 #[ignore = "prints a measurement"]
 fn measured_promises_of_jobs_on_several_nodes() {
     for policy in ["conservative", "easy", "miser"] {
-        let (mut notes, mut promised, mut late) = (0, 0, 0);
+        let (mut causes, mut promised, mut late) = (BTreeMap::<String, usize>::new(), 0, 0);
+        let (mut waited, mut starts) = (0, 0);
         for seed in SEEDS {
-            let (broken, records) = broken(seed, policy, true);
-            notes += broken.len();
+            let (notes, records) = broken(seed, policy, true);
+            for (_, _, note) in notes {
+                if let Note::PromiseBroken { why, .. } = note {
+                    *causes.entry(why).or_default() += 1;
+                }
+            }
             promised += records.iter().filter(|record| record.first.is_some()).count();
             late += records.iter().filter(|record| record.is_kept() == Some(false)).count();
+            waited += records.iter().map(|record| (record.start - record.submitted).secs()).sum::<i64>();
+            starts += records.len();
         }
         println!(
-            "{policy}: {notes} promises of {promised} jobs were broken, {late} jobs started later than first promised"
+            "{policy}: {} promises of {promised} jobs were broken, {late} jobs started later than first promised; \
+             {starts} starts after {} s in the mean: {causes:#?}",
+            causes.values().sum::<usize>(),
+            waited / i64::try_from(starts).unwrap()
         );
     }
 }
