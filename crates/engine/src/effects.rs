@@ -496,5 +496,6 @@ const fn reason(why: Refusal) -> &'static str {
         Refusal::TooLarge => "it asks for more than its queue's pool ever has",
         Refusal::NoWindow => "there is no window for it within the queue's horizon",
         Refusal::Deadline => "there is no window for it that ends by its deadline",
+        Refusal::Preempted => "it was preempted, and its policy does not run it again",
     }
 }

@@ -1,7 +1,10 @@
 //! The start of a waiting job at the end of running ones.
 
-use miserly_core::{Demand, Expected, Ledger, Machine, Placement, Resources, Span, State, Time};
+use miserly_core::{
+    Demand, Expected, Form, JobId, Ledger, Machine, Placement, Resources, Span, Spread, State, Time,
+};
 
+use super::preemption::Preempted;
 use super::round_up;
 use super::select::select_hosts;
 
@@ -27,6 +30,7 @@ impl Ends {
                     Expected::At(end) => *end,
                     Expected::Overdue { .. } => now,
                 };
+                let end = Preempted::due(ledger.entry(job)).map_or(end, |at| end.min(at));
                 ends.running.push((end.max(now + Span::TICK), placement.clone()));
             }
         }
@@ -85,6 +89,15 @@ impl Ends {
         // The rest of the last step ends on no open host.
         let placement = select_hosts(machine, &free, open, demand)?;
         last.map(|end| (end, placement))
+    }
+}
+
+/// Returns the demand of a job, in one part where a job has one host.
+pub(super) fn demand_of(ledger: &Ledger, job: JobId) -> Demand {
+    let demand = ledger.machine().demand(ledger.request(job));
+    match ledger.machine().spread() {
+        Spread::Any => demand,
+        Spread::One => Demand::new(demand.amount(), Form::parts(1)),
     }
 }
 

@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 use miserly_core::{Context, Event, HostId, JobId, Ledger, Machine, Placement, Span, Time, Violation};
 
 use super::SlurmRules;
-use super::ends::Ends;
+use super::ends::{Ends, demand_of};
 use super::plan::{CyclePlan, Planned};
 use super::round_up;
 use super::select::select_hosts;
@@ -145,7 +145,7 @@ impl CyclePlan for NodePlan {
     fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &[bool]) -> Option<Placement> {
         let ledger = context.ledger();
         let (machine, free) = (ledger.machine(), ledger.free_hosts().each());
-        let demand = machine.demand(ledger.request(job.job));
+        let demand = demand_of(ledger, job.job);
         let now = context.now();
         let mut closed = machine.closed_within(now, now + job.span).peekable();
         if closed.peek().is_none() {
@@ -165,7 +165,7 @@ impl CyclePlan for NodePlan {
 
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
         let (now, machine) = (context.now(), context.ledger().machine());
-        let demand = machine.demand(context.ledger().request(job.job));
+        let demand = demand_of(context.ledger(), job.job);
         let mut from = now;
         // Many stretches have the same open hosts.
         let (mut searched, mut first): (Option<FixedBitSet>, Option<(Time, Placement)>) = (None, None);
@@ -202,6 +202,17 @@ impl CyclePlan for NodePlan {
             }
             self.reserve(begin.max(now), end, place);
             return Planned::Later(at, place.clone());
+        }
+    }
+
+    fn open_now(&self, now: Time, ledger: &Ledger, job: &Waiting) -> Vec<bool> {
+        let (open, _) = self.open(ledger.machine(), now, now + job.span);
+        (0..open.len()).map(|host| open.contains(host)).collect()
+    }
+
+    fn jobs_left(&mut self, now: Time, ledger: &Ledger) {
+        if !self.stretches.is_empty() {
+            self.ends = Ends::new(now, ledger);
         }
     }
 
