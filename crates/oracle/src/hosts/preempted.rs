@@ -14,9 +14,7 @@ use crate::{NaiveCycles, NaiveOrder};
 /// Takes jobs off the machine whose grace time is over, and starts those for which they leave. Puts requeued jobs into the queue whose
 /// delay is over.
 pub(super) fn settle(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
-    let is_over = |running: &&Running| {
-        running.leaves.is_some_and(|(at, _)| at <= world.now) && !running.gone
-    };
+    let is_over = |running: &&Running| running.leaves.is_some_and(|(at, _)| at <= world.now) && !running.gone;
     let over: Vec<usize> = world.running.iter().filter(is_over).map(|running| running.job).collect();
     let by: Vec<usize> = world.running.iter().filter(is_over).filter_map(|r| Some(r.leaves?.1)).collect();
     for job in over {
@@ -103,15 +101,11 @@ struct Candidate {
 
 const FIRST: usize = 99_999;
 
-fn search(
-    world: &World<'_>,
-    job: usize,
-    open: &BTreeSet<usize>,
-    cycles: NaiveCycles,
-) -> Option<Vec<usize>> {
+fn search(world: &World<'_>, job: usize, open: &BTreeSet<usize>, cycles: NaiveCycles) -> Option<Vec<usize>> {
     let demand: Demand = world.demand(job);
-    let is_there =
-        |running: &&Running| running.parts.iter().any(|part| open.contains(&part.host) && permits(world, &demand, part.host));
+    let is_there = |running: &&Running| {
+        running.parts.iter().any(|part| open.contains(&part.host) && permits(world, &demand, part.host))
+    };
     let may_be = |running: &&Running| {
         let queue = world.request(job).queue;
         rule(world.request(running.job), cycles).is_some_and(|rule| {
@@ -147,8 +141,9 @@ fn search(
             }
         }
         let (last, room) = found?;
-        let shared =
-            |job: usize| parts_of(job).iter().filter(|part| room.iter().any(|other| other.host == part.host)).count();
+        let shared = |job: usize| {
+            parts_of(job).iter().filter(|part| room.iter().any(|other| other.host == part.host)).count()
+        };
         let is_last = passes > cycles.preemption.reorder;
         passes += 1;
         if is_last || list.len() as u64 <= passes {

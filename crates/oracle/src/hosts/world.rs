@@ -245,15 +245,6 @@ impl World<'_> {
         self.waiting.retain(|&other| other != job);
         self.starts[job] = Some((self.now, parts.clone()));
         let (since, leaves) = (self.now, None);
-        self.running.push(Running {
-            job,
-            parts,
-            expected,
-            since,
-            leaves,
-            end,
-            noticed: false,
-            gone: false,
-        });
+        self.running.push(Running { job, parts, expected, since, leaves, end, noticed: false, gone: false });
     }
 }

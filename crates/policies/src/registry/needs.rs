@@ -49,6 +49,8 @@ needs! {
         swapping,
         /// It returns running jobs to the queue.
         requeue,
+        /// It starts jobs for a quantum, after which they may wait again.
+        quanta,
         /// It ends running jobs before their limits, for good.
         cancellation,
         /// The jobs that it returns to the queue keep the work that is done.

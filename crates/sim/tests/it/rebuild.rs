@@ -8,7 +8,8 @@ use proptest::prelude::*;
 
 use crate::support::{
     BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, PREEMPTING, Quad, SEED, Schedule, disclosing,
-    forms_workload, hosts_workload, in_order, in_three_queues, jobs_for, run, run_on, some_policies, workload,
+    forms_workload, hosts_workload, in_order, in_three_queues, jobs_for, run, run_on, some_policies,
+    workload,
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` returns true.

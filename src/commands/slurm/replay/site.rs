@@ -171,9 +171,16 @@ impl Site {
     /// Returns the jobs of the accounting that have ended, as far as their times are known.
     fn ended(&self, log: &ImportedLog, ids: &[i64]) -> Vec<RecordedJob> {
         let runs = self.runs_by_start();
+        // The last run of each job, if it was preempted.
+        let mut preempted: BTreeMap<i64, JobNumber> = BTreeMap::new();
         let job = |(record, id): (&Record, &i64)| {
             let (_, start) = times(record)?;
-            self.recorded(record, runs.get(&(*id, self.wall(start))).copied())
+            let mut run = self.recorded(record, runs.get(&(*id, self.wall(start))).copied())?;
+            run.rerun_of = preempted.remove(id);
+            if run.is_preempted {
+                preempted.insert(*id, run.request.number);
+            }
+            Some(run)
         };
         log.records.iter().zip(ids).filter_map(job).collect()
     }
@@ -206,6 +213,8 @@ impl Site {
             end: Some(start + runtime),
             placement: None,
             billing,
+            is_preempted: run.is_some_and(|run| run.is_preempted),
+            rerun_of: None,
         })
     }
 
@@ -244,7 +253,15 @@ impl Site {
         let form = self.forms.form(&request, row);
         let request = Request { form, ..request };
         let billing = row.and_then(|row| row.billing);
-        Some(RecordedJob { request, start, end: None, placement: None, billing })
+        Some(RecordedJob {
+            request,
+            start,
+            end: None,
+            placement: None,
+            billing,
+            is_preempted: false,
+            rerun_of: None,
+        })
     }
 
     /// Returns the wall time of an instant.

@@ -119,7 +119,7 @@ mod tests {
         let at = |seconds| Time::from_secs(seconds).unwrap();
         let one = Resources::cpus(1_u64);
         let host = |name: u32| Host { name: name.to_string(), capacity: one };
-        let machine = Machine::new((0..4).map(host).collect()).with_spread(miserly_core::Spread::Any);
+        let machine = Machine::new((0..4).map(host).collect()).with_spread(Spread::Any);
         let mut running: Vec<(Time, Placement)> =
             (0..).zip(ends).map(|(host, end)| (at(end), Placement::on(HostId(host), one))).collect();
         running.sort_by_key(|(end, _)| *end);

@@ -15,8 +15,8 @@ mod select;
 use std::collections::BTreeSet;
 
 use miserly_core::{
-    Context, Event, HostId, JobId, Ledger, Machine, Persistent, Policy, Refusal, Resources, Span, StartReason,
-    State, Time, Violation,
+    Context, Event, HostId, JobId, Ledger, Machine, Persistent, Policy, Refusal, Resources, Span,
+    StartReason, State, Time, Violation,
 };
 
 pub use self::limits::{RunningLimits, RunningLimitsError};

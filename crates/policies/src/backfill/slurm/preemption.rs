@@ -90,9 +90,8 @@ impl FromStr for PreemptionRules {
 
 impl PreemptionRule {
     fn read(text: &str) -> Option<PreemptionRule> {
-        let numbers = |text: &str| {
-            text.split('+').map(|queue| queue.trim().parse().ok()).collect::<Option<Vec<u32>>>()
-        };
+        let numbers =
+            |text: &str| text.split('+').map(|queue| queue.trim().parse().ok()).collect::<Option<Vec<u32>>>();
         let (queues, values) = text.split_once(':')?;
         let mut rule = PreemptionRule {
             queues: numbers(queues)?,
@@ -366,7 +365,10 @@ mod tests {
         for (text, canonical) in [
             ("1:by=2", "1: by=2, mode=requeue"),
             ("1+4: mode=cancel,by=2+3 , grace=90", "1+4: by=2+3, mode=cancel, grace=1m30s"),
-            ("1: by=2; 2: by=3, rank=7, exempt=2h", "1: by=2, mode=requeue; 2: by=3, mode=requeue, rank=7, exempt=2h"),
+            (
+                "1: by=2; 2: by=3, rank=7, exempt=2h",
+                "1: by=2, mode=requeue; 2: by=3, mode=requeue, rank=7, exempt=2h",
+            ),
         ] {
             let rules: PreemptionRules = text.parse().unwrap();
             assert_eq!(rules.to_string(), canonical);
