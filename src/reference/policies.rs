@@ -53,6 +53,7 @@ fn name_of_param(param: &Param) -> String {
         Domain::Shares => format!("shares|{named}"),
         Domain::RunningLimits => format!("limits|{named}"),
         Domain::Preemption => format!("preemption|{named}"),
+        Domain::Billing => format!("weights|{named}"),
     };
     format!("{} {values} = {}", param.name, default(param))
 }
@@ -143,7 +144,8 @@ fn values(domain: &Domain) -> String {
         | Domain::Duration { .. }
         | Domain::Shares
         | Domain::RunningLimits
-        | Domain::Preemption => domain.to_string(),
+        | Domain::Preemption
+        | Domain::Billing => domain.to_string(),
     }
 }
 

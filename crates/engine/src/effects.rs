@@ -441,7 +441,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn refuse(&mut self, now: Now, number: i64, why: Refusal) {
-        mark_variant!(why, Refusal { BeyondClasses, TooLarge, NoWindow, Deadline });
+        mark_variant!(why, Refusal { BeyondClasses, TooLarge, NoWindow, Deadline, Preempted });
         let message = refusal_message(why, &self.unrecorded);
         self.kill_early_run(number);
         self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });

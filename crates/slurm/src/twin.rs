@@ -2,6 +2,8 @@
 
 mod audit;
 
+mod billing;
+
 mod order;
 
 use std::collections::BTreeMap;
@@ -202,16 +204,11 @@ impl Cluster {
             twin = twin.with(&preemption);
         }
         twin.left_out.extend(self.preemption_left_out(qualities));
-        let weighed = self
-            .partitions
-            .iter()
-            .find_map(|(name, partition)| Some((name, partition.billing_weights.as_ref()?)));
-        twin.left_out
-            .extend(weighed.filter(|_| associations.is_some() && !ordered).map(|(name, weights)| {
-            format!(
-                "TRESBillingWeights of jobs that the simulation starts ({weights} of the partition {name})"
-            )
-        }));
+        if twin.policy.contains("fair_tree") {
+            let (billing, lacks) = self.billing(queues);
+            twin = billing.map_or(twin.clone(), |billing| twin.with(&billing));
+            twin.left_out.extend(lacks);
+        }
         if self.configuration.enforces_limits {
             let lacks = |quality: &Quality| {
                 let others = &quality.limits.others;

@@ -3,7 +3,7 @@
 use miserly_formula::FormulaError;
 
 use super::SyntaxError;
-use crate::backfill::{PreemptionRulesError, RunningLimitsError};
+use crate::backfill::{BillingWeightsError, PreemptionRulesError, RunningLimitsError};
 use crate::shared::{Profile, ShareTreeError};
 
 /// A policy that cannot be built as requested.
@@ -111,6 +111,16 @@ pub enum PolicyError {
         name: &'static str,
         /// The problem.
         problem: RunningLimitsError,
+    },
+    /// Text in quotes that has no weights.
+    #[error("policy {policy}, {name}: {problem}")]
+    BadBilling {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The problem.
+        problem: BillingWeightsError,
     },
     /// Text in quotes that is no list of rules of preemption.
     #[error("policy {policy}, {name}: {problem}")]

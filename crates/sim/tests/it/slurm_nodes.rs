@@ -196,3 +196,26 @@ fn preemption_counts_processors_where_there_are_no_nodes() {
     let starts = starts_of(&Machine::plain(8_u64), policy, &jobs);
     assert_eq!(starts, [55, 1, 5], "one of the two is enough");
 }
+
+#[test]
+fn resources_cost_by_the_weights_of_their_queue() {
+    // The first user has a processor and a GPU, and the second one two processors. Then each of them waits for the whole machine.
+    let mut jobs = jobs_of(&[(0, 1, 100, 100), (0, 2, 100, 100), (1, 4, 50, 50), (2, 4, 50, 50)]);
+    for (job, user) in jobs.iter_mut().zip([1, 2, 1, 2]) {
+        (job.request.user, job.request.queue) = (Some(user), Some(1));
+    }
+    jobs[0].request.demand = jobs[0].request.demand.with(Kind::Gpus, 1);
+    let capacity = Resources::cpus(4_u64).with(Kind::Gpus, 1);
+    let machine = Machine::new(vec![Host { name: "a".to_owned(), capacity }]).with_spread(Spread::Any);
+    let starts = |billing: &str| {
+        let policy = format!("slurm(order='-usage', half_life=none, billing={billing})");
+        starts_of(&machine, &policy, &jobs)
+    };
+    assert_eq!(starts("none"), [0, 0, 100, 150]);
+    assert_eq!(starts("'1: cpus=1, gpus=4'"), [0, 0, 150, 100]);
+    assert_eq!(starts("'1: cpus=1, gpus=4; 2: cpus=9'"), [0, 0, 150, 100]);
+    // Those of another queue do not count.
+    assert_eq!(starts("'2: cpus=1, gpus=4'"), [0, 0, 100, 150]);
+    // The second user has two processors, the larger of both products.
+    assert_eq!(starts("'1: cpus=1, gpus=1.5, sum=largest'"), [0, 0, 100, 150]);
+}

@@ -108,6 +108,7 @@ impl Site {
             jobs: self.ended(&accounting.log, &accounting.ids),
             machine,
             past: self.past_usage(processor_billing),
+            billed: self.past_usage(1.0),
             processor_billing,
             shares: self.shares(),
             computations: self.computations(),
@@ -280,6 +281,8 @@ pub(super) struct Prepared {
     pub(super) jobs: Vec<RecordedJob>,
     machine: Machine,
     past: BTreeMap<u32, f64>,
+    /// The same by what the jobs cost.
+    billed: BTreeMap<u32, f64>,
     processor_billing: f64,
     /// The tree of the shares of the associations, if they are known.
     shares: Option<ShareTree>,
@@ -289,12 +292,14 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn comparison<'a>(&'a self, policy: &'a PolicySpec) -> Comparison<'a> {
+        // Such a policy counts what its jobs cost, and any other one their processors.
+        let is_billed = policy.is_given("billing");
         Comparison {
             jobs: &self.jobs,
             machine: &self.machine,
             policy,
-            past: &self.past,
-            processor_billing: self.processor_billing,
+            past: if is_billed { &self.billed } else { &self.past },
+            processor_billing: if is_billed { 1.0 } else { self.processor_billing },
             shares: self.shares.as_ref(),
             computations: self.computations,
             counts_ends: self.counts_ends,

@@ -79,6 +79,10 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let preemption_order = PreemptionOrder { youngest_first, reorder_count, strict_order };
     let requeue_delay =
         params.duration("requeue_delay", 1, "2min", "the time after which a requeued job may start again")?;
+    let billing = params.billing(
+        "billing",
+        "what the resources of jobs cost in the usage, for queues by number; none: as much as their processors",
+    )?;
     Ok(Box::new(SlurmRules {
         order,
         backfill,
@@ -91,6 +95,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         preemption,
         preemption_order,
         requeue_delay,
+        billing,
     }))
 }
 

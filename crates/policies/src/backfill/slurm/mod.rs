@@ -1,5 +1,7 @@
 //! The scheduling of Slurm: a main loop after each event, and backfilling in cycles.
 
+mod billing;
+
 mod plan;
 
 mod nodes;
@@ -13,12 +15,14 @@ mod preemption;
 mod select;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use miserly_core::{
     Context, Event, HostId, JobId, Ledger, Machine, Persistent, Policy, Refusal, Resources, Span,
-    StartReason, State, Time, Violation,
+    StartReason, State, Time, UsageWeights, Violation,
 };
 
+pub use self::billing::{BillingWeights, BillingWeightsError};
 pub use self::limits::{RunningLimits, RunningLimitsError};
 pub use self::nodes::NodePlan;
 pub use self::plan::{CyclePlan, Planned, Simple};
@@ -56,6 +60,8 @@ pub struct SlurmRules {
     pub preemption_order: PreemptionOrder,
     /// The time after which a requeued job may start again.
     pub requeue_delay: Span,
+    /// What the resources of jobs cost in the usage.
+    pub billing: BillingWeights,
 }
 
 /// Starts jobs as Slurm does.
@@ -298,9 +304,11 @@ impl<P: CyclePlan> SlurmLike<P> {
         let is_open = |host: HostId| {
             open.get(host.index()).copied().unwrap_or(true) && machine.permits(demand.group(), host)
         };
-        let open: Vec<bool> = hosts.map(is_open).collect();
+        let mut open: Vec<bool> = hosts.map(is_open).collect();
+        let now = context.now();
+        machine.closed_within(now, now + job.span).for_each(|host| open[host.index()] = false);
         let hosts_in = |free: &[Resources]| select_hosts(machine, free, &open, &demand);
-        preemption.victims(*preemption_order, context.now(), ledger, &entry.request, &open, hosts_in)
+        preemption.victims(*preemption_order, now, ledger, &entry.request, &open, hosts_in)
     }
 
     /// Takes a running job off the machine. It waits again, or has ended.
@@ -407,6 +415,10 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
 
     fn usage_half_life(&self) -> Option<Span> {
         self.rules.order.usage_half_life()
+    }
+
+    fn usage_weights(&self) -> Option<Arc<UsageWeights>> {
+        self.rules.billing.weights()
     }
 
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
