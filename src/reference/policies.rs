@@ -52,6 +52,8 @@ fn name_of_param(param: &Param) -> String {
         Domain::Duration { least, none: true } => format!("duration {least}s..|{named}"),
         Domain::Shares => format!("shares|{named}"),
         Domain::RunningLimits => format!("limits|{named}"),
+        Domain::Preemption => format!("preemption|{named}"),
+        Domain::Billing => format!("weights|{named}"),
     };
     format!("{} {values} = {}", param.name, default(param))
 }
@@ -141,7 +143,9 @@ fn values(domain: &Domain) -> String {
         | Domain::Integer(..)
         | Domain::Duration { .. }
         | Domain::Shares
-        | Domain::RunningLimits => domain.to_string(),
+        | Domain::RunningLimits
+        | Domain::Preemption
+        | Domain::Billing => domain.to_string(),
     }
 }
 

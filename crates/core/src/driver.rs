@@ -338,6 +338,7 @@ fn prepare(ledger: &mut Ledger, policy: &dyn Policy) {
     if !policy.gives_quanta() {
         ledger.drop_quanta();
     }
+    ledger.weigh_usage(policy.usage_weights());
     ledger.count_usage(policy.usage_half_life());
 }
 

@@ -195,6 +195,8 @@ crate::listed_enum! {
         NoWindow "no_window",
         /// There is no window for it that ends by its deadline.
         Deadline "deadline",
+        /// It was taken off the machine for another job, and is not run again.
+        Preempted "preempted",
     }
 }
 

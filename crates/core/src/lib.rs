@@ -97,8 +97,8 @@ pub use free_hosts::FreeHosts;
 pub use job::{ActualRuntime, Constraints, JobId, JobNumber, Prediction, Request, Sizes};
 pub use job_classes::{JobClass, JobClasses, LengthClass, SizeClass, SizeTurn};
 pub use ledger::{
-    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, Slicing, Slot, State, Usage,
-    span_of_work, work,
+    Entry, Expected, Holds, Ledger, Matrix, Pace, Progress, Promise, ResourceWeights, Slicing, Slot, State,
+    Usage, UsageWeights, span_of_work, work,
 };
 pub use machine::{ClosedHosts, Host, HostId, Machine, Sharing, Spread};
 pub use opportunistic::OpportunisticConfig;

@@ -1,6 +1,8 @@
 //! The interface of a scheduling policy.
 
-use crate::{Context, Event, HostId, JobId, Ledger, Slicing, Span, Time, Violation};
+use std::sync::Arc;
+
+use crate::{Context, Event, HostId, JobId, Ledger, Slicing, Span, Time, UsageWeights, Violation};
 
 /// A scheduling policy: a deterministic state machine that receives events and decides in passes.
 ///
@@ -58,6 +60,11 @@ pub trait Policy: Send {
     /// [`Span::MAX`]: usage does not decay. The ledger drops the usage of an
     /// earlier policy if there is none.
     fn usage_half_life(&self) -> Option<Span> {
+        None
+    }
+
+    /// Returns the weights of resources in the usage; none: it counts processors.
+    fn usage_weights(&self) -> Option<Arc<UsageWeights>> {
         None
     }
 

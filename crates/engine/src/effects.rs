@@ -443,7 +443,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     fn refuse(&mut self, now: Now, number: i64, why: Refusal) {
-        mark_variant!(why, Refusal { BeyondClasses, TooLarge, NoWindow, Deadline });
+        mark_variant!(why, Refusal { BeyondClasses, TooLarge, NoWindow, Deadline, Preempted });
         let message = refusal_message(why, &self.unrecorded);
         self.kill_early_run(number);
         self.finish(number, Phase::Failed { at: now.wall, why: Failure::Refused, message });
@@ -500,5 +500,6 @@ const fn reason(why: Refusal) -> &'static str {
         Refusal::TooLarge => "it asks for more than its queue's pool ever has",
         Refusal::NoWindow => "there is no window for it within the queue's horizon",
         Refusal::Deadline => "there is no window for it that ends by its deadline",
+        Refusal::Preempted => "it was preempted, and its policy does not run it again",
     }
 }

@@ -9,7 +9,7 @@ use miserly_sim::Observer;
 use crate::ahead::{Rules, SystemCopy, drawn_runtime};
 use crate::audit::{Audit, LEVELS, Outcome, SizeClass};
 use crate::calibration::Scale;
-use crate::replay::{check_policy, seconds};
+use crate::replay::{check_live_policy, seconds};
 use crate::what_if::{median_of, range_of};
 use crate::{Calibration, ForecastError, RuntimeModel};
 
@@ -40,10 +40,11 @@ impl LiveQueue {
     }
 
     /// Returns the same jobs under `easy`, without promises; nothing if a job may not start yet, hosts are closed at times, or jobs have
-    /// limits of running jobs, which `easy` does not heed.
+    /// limits or preempt others, which `easy` does not heed.
     fn plain(&self) -> Option<LiveQueue> {
         let ledger = &self.copy.ledger;
-        if self.policy.is_given("limits") || !ledger.machine().closed_hosts().is_empty() {
+        let heeds_more = ["limits", "preempt"].iter().any(|name| self.policy.is_given(name));
+        if heeds_more || !ledger.machine().closed_hosts().is_empty() {
             return None;
         }
         let begins = |job| ledger.request(job).constraints.begin.is_some_and(|begin| begin > self.copy.now);
@@ -138,7 +139,7 @@ impl Forecaster {
         draws: u64,
         goes_on: &dyn Fn(u64) -> bool,
     ) -> Vec<Given> {
-        if check_policy(&queue.policy).is_err() {
+        if check_live_policy(&queue.policy).is_err() {
             return vec![];
         }
         let LiveQueue { copy, .. } = queue;
@@ -200,7 +201,7 @@ impl Forecaster {
         goes_on: &dyn Fn(u64) -> bool,
     ) -> Result<Comparison, ForecastError> {
         for queue in [before, after] {
-            check_policy(&queue.policy)?;
+            check_live_policy(&queue.policy)?;
         }
         // Both run under their own policies, or both under `easy`.
         let plain = (before.policy == after.policy && (before.is_deep() || after.is_deep()))

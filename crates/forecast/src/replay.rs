@@ -117,6 +117,19 @@ pub fn check_policy(policy: &PolicySpec) -> Result<(), ForecastError> {
     }
 }
 
+/// Checks that the futures of the jobs of a live queue can be simulated under a policy. Its requeued jobs may begin anew.
+///
+/// # Errors
+/// [`ForecastError::Unsuitable`].
+pub(crate) fn check_live_policy(policy: &PolicySpec) -> Result<(), ForecastError> {
+    let needs = policy.needs();
+    let requeue = needs.requeue && needs.quanta;
+    match unsuitable(&Needs { requeue, ..needs }) {
+        Some(why) => Err(ForecastError::Unsuitable { policy: policy.to_string(), why }),
+        None => Ok(()),
+    }
+}
+
 /// Returns the reason why a policy with these needs cannot be forecast.
 fn unsuitable(needs: &Needs) -> Option<&'static str> {
     let reasons = [

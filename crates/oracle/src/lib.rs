@@ -77,7 +77,7 @@ pub use crate::lsf::{NaiveLsf, lsf_schedule};
 pub use crate::pool::{NaiveChange, NaiveFate, NaivePool, windows};
 pub use crate::predicted::{NaiveBook, NaiveCorrector, NaivePrediction, NaivePredictor};
 pub use crate::ratio::Ratio;
-pub use crate::slurm::{NaiveCycles, NaiveLimits};
+pub use crate::slurm::{NaiveCycles, NaiveLimits, NaivePreemption, NaiveVictims};
 pub use crate::suspension::{
     NaiveDisk, NaiveLife, NaiveLimit, NaiveRule, NaiveStay, NaiveSuspension, suspension_schedule,
 };

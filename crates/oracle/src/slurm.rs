@@ -21,6 +21,38 @@ pub struct NaiveCycles {
     pub most: usize,
     /// The limits of running jobs.
     pub limits: NaiveLimits,
+    /// The running jobs that make room for others, on hosts.
+    pub preemption: NaivePreemption,
+}
+
+/// The running jobs that make room for others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NaivePreemption {
+    /// Those of a queue each.
+    pub rules: [Option<NaiveVictims>; 3],
+    /// Whether the last start comes first.
+    pub youngest: bool,
+    /// How often the search is made again, less one.
+    pub reorder: u64,
+    /// Whether the order stays.
+    pub strict: bool,
+    /// The time after which a job may start again.
+    pub delay: Span,
+}
+
+/// The running jobs of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct NaiveVictims {
+    /// The queue.
+    pub queue: u32,
+    /// The queues of those for which they make room.
+    pub by: [Option<u32>; 3],
+    /// Lower ones come first.
+    pub rank: u64,
+    /// The time from a start in which a job stays.
+    pub exempt: Span,
+    /// The time that it has before it leaves.
+    pub grace: Span,
 }
 
 /// Limits of the jobs that run at the same time: their number and their resources, of all and of each user.

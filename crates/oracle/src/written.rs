@@ -7,7 +7,8 @@ use miserly_core::Span;
 
 use crate::{
     ExactFacts, NaiveBook, NaiveCorrector, NaiveCycles, NaiveDecay, NaiveDraws, NaiveFacts, NaiveLimits,
-    NaiveOnHosts, NaiveOrder, NaivePolicy, NaivePrediction, NaivePredictor, Ratio,
+    NaiveOnHosts, NaiveOrder, NaivePolicy, NaivePrediction, NaivePredictor, NaivePreemption, NaiveVictims,
+    Ratio,
 };
 
 /// The given parameters.
@@ -212,7 +213,42 @@ impl Given<'_> {
             window: span("bf_window", 86_400)?,
             most: self.number("bf_max_job_test", 500)?,
             limits: self.limits()?,
+            preemption: NaivePreemption {
+                rules: self.victims()?,
+                youngest: self.word("preempt_youngest_first") == Some("true"),
+                reorder: self.number("preempt_reorder_count", 1)?,
+                strict: self.word("preempt_strict_order") == Some("true"),
+                delay: span("requeue_delay", 120)?,
+            },
         })
+    }
+
+    /// Returns the rules of preemption. The tests write each for one queue, with times in seconds.
+    fn victims(&self) -> Option<[Option<NaiveVictims>; 3]> {
+        let seconds = |text: &str| Span::from_secs(text.strip_suffix('s')?.parse().ok()?);
+        let mut rules = [None; 3];
+        let text = self.word("preempt").unwrap_or_default().trim_matches('\'');
+        for (nth, rule) in text.split(';').filter(|rule| !rule.is_empty()).enumerate() {
+            let (queue, values) = rule.split_once(':')?;
+            let queue = queue.trim().parse().ok()?;
+            let mut victims =
+                NaiveVictims { queue, by: [None; 3], rank: 0, exempt: Span::ZERO, grace: Span::ZERO };
+            for (name, value) in values.split(',').filter_map(|value| value.trim().split_once('=')) {
+                match name {
+                    "by" => {
+                        for (place, queue) in victims.by.iter_mut().zip(value.split('+')) {
+                            *place = queue.parse().ok();
+                        }
+                    }
+                    "rank" => victims.rank = value.parse().ok()?,
+                    "exempt" => victims.exempt = seconds(value)?,
+                    "grace" => victims.grace = seconds(value)?,
+                    _ => return None,
+                }
+            }
+            *rules.get_mut(nth)? = Some(victims);
+        }
+        Some(rules)
     }
 
     /// Returns the limits of running jobs. The tests write each by itself, for all jobs.

@@ -56,6 +56,8 @@ pub struct AccountedJob {
     pub user: String,
     /// The partition.
     pub partition: String,
+    /// Whether the run ended because the job was preempted.
+    pub is_preempted: bool,
 }
 
 impl AccountedJob {
@@ -88,7 +90,7 @@ pub fn accounted_jobs(
     with_scripts: bool,
 ) -> Result<Vec<AccountedJob>, SlurmError> {
     const COLUMNS: &str = "JobID,JobIDRaw,Start,End,AllocCPUS,ReqTRES,AllocTRES,ReqNodes,NodeList,Constraints,Account,User,Partition,\
-        SubmitLine";
+        State,SubmitLine";
     // A user can write anything into the last column, lines like these too. This mark nobody can foresee.
     let mark = format!("|{:x}|", RandomState::new().hash_one(0));
     let answer = ask(cluster, since, until, COLUMNS, &mark)?;
@@ -176,6 +178,7 @@ impl Accounted {
             account,
             user,
             partition,
+            state,
             submission,
         ] = line.split(mark).collect::<Vec<_>>().try_into().ok()?;
         let billing = allocated.split(',').find_map(|one| one.strip_prefix("billing=")?.parse().ok());
@@ -197,6 +200,7 @@ impl Accounted {
             account: account.to_owned(),
             user: user.to_owned(),
             partition: partition.to_owned(),
+            is_preempted: state == "PREEMPTED",
         };
         Some(Accounted { id: id.to_owned(), job, submission: Submission::of_line(submission) })
     }
@@ -268,11 +272,11 @@ mod tests {
 
     #[test]
     fn runs_and_jobs_that_wait() {
-        let lines = "JobID#JobIDRaw#Start#End#AllocCPUS#ReqTRES#AllocTRES#ReqNodes#NodeList#Constraints#Account#User#Partition#SubmitLine\n\
-            7#7#100#160#4#cpu=4,gres/gpu=2#billing=9,cpu=4#2#node[1-2]#fast&ib#lab#ann#batch#sbatch a|b\n\
+        let lines = "JobID#JobIDRaw#Start#End#AllocCPUS#ReqTRES#AllocTRES#ReqNodes#NodeList#Constraints#Account#User#Partition#State#SubmitLine\n\
+            7#7#100#160#4#cpu=4,gres/gpu=2#billing=9,cpu=4#2#node[1-2]#fast&ib#lab#ann#batch#PREEMPTED#sbatch a|b\n\
             9|9|1|2|4|||1|node9||lab|ann|batch|x\n\
-            8_[1-2]#8#Unknown#Unknown#0###1#None assigned##lab#ann#batch#sbatch -N1 --gres=gpu:t4:2 job.sh\n\
-            7#7#300#Unknown#4#gres/gpu:a100=2,gres/gpu=2##2#node3##lab#ann#batch#sbatch --gpus=t4:1 x\n";
+            8_[1-2]#8#Unknown#Unknown#0###1#None assigned##lab#ann#batch#PENDING#sbatch -N1 --gres=gpu:t4:2 job.sh\n\
+            7#7#300#Unknown#4#gres/gpu:a100=2,gres/gpu=2##2#node3##lab#ann#batch#RUNNING#sbatch --gpus=t4:1 x\n";
         let read: Vec<AccountedJob> = lines
             .lines()
             .filter_map(|line| Accounted::parse(line, "#"))
@@ -286,6 +290,7 @@ mod tests {
         assert_eq!((read[0].nodes, read[0].gpus, read[0].user.as_str()), (2, 2, "ann"));
         assert_eq!([read[0].most_nodes, read[1].most_nodes], [None, Some(1)]);
         assert_eq!((read[0].billing, read[0].needs.features.as_deref()), (Some(9), Some("fast&ib")));
+        assert_eq!([0, 1, 2].map(|nth| read[nth].is_preempted), [true, false, false]);
         let types = |job: &AccountedJob| job.needs.gpu_types.keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!([&read[0], &read[1], &read[2]].map(types), ["", "t4", "a100"]);
     }

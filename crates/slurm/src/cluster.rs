@@ -37,8 +37,8 @@ pub use job::{Job, JobState};
 pub use node::{DRIVER_FLAGS, Node, Partition, Reservation};
 pub(crate) use setting::CYCLES;
 pub use setting::Setting;
-pub(crate) use values::amount;
 pub use values::{Amount, Limit};
+pub(crate) use values::{amount, limit};
 
 use job::{COLUMNS, SEPARATOR};
 use values::present;

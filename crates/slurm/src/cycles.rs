@@ -3,7 +3,7 @@
 //! A simulation of a whole log leaves the cluster at the first difference, and after that it decides on another state. Here the
 //! state is that of the record at each instant, so each decision is compared by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use miserly_core::{
@@ -30,6 +30,10 @@ pub struct RecordedJob {
     pub placement: Option<Placement>,
     /// What a second of it costs, if the accounting has it. Without it, its processors count.
     pub billing: Option<u64>,
+    /// Whether it ended because it was preempted.
+    pub is_preempted: bool,
+    /// The run before this one, which was preempted.
+    pub rerun_of: Option<JobNumber>,
 }
 
 /// The decisions of a policy beside those of a cluster. They are of jobs that waited at the instant of the state.
@@ -45,6 +49,17 @@ pub struct CycleAudit {
     pub simulated: u64,
     /// Those that are recorded as well, within two cycles after the state.
     pub confirmed: u64,
+}
+
+/// A start of the record beside what the policy decides from the recorded states around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The policy starts the job as well.
+    Foreseen,
+    /// The policy does not start it yet.
+    Earlier,
+    /// The policy starts it before.
+    Later,
 }
 
 /// A record, and the policy that is compared with it.
@@ -76,6 +91,32 @@ impl RecordedJob {
     fn runs(&self, at: Time) -> bool {
         self.start.is_some_and(|start| start <= at) && self.end.is_none_or(|end| end > at)
     }
+
+    /// Returns the runtime, as far as it is known. `preempts`: whether the policy preempts jobs itself.
+    fn runtime(&self, preempts: bool) -> Span {
+        if preempts && self.is_preempted {
+            return self.request.estimate;
+        }
+        self.start.zip(self.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK)
+    }
+}
+
+/// Returns the jobs of these runs, with the numbers of the runs of each one. The number of a job is that of its first run, and its runtime
+/// that of the last one.
+fn merged(runs: &[RecordedJob]) -> (Vec<RecordedJob>, BTreeMap<JobNumber, Vec<JobNumber>>) {
+    let mut firsts: BTreeMap<JobNumber, JobNumber> = BTreeMap::new();
+    let mut numbers: BTreeMap<JobNumber, Vec<JobNumber>> = BTreeMap::new();
+    let mut jobs: BTreeMap<JobNumber, RecordedJob> = BTreeMap::new();
+    for run in runs {
+        let number = run.request.number;
+        let first = run.rerun_of.and_then(|earlier| firsts.get(&earlier).copied()).unwrap_or(number);
+        firsts.insert(number, first);
+        numbers.entry(first).or_default().push(number);
+        let job = jobs.entry(first).or_insert_with(|| run.clone());
+        let end = job.start.map(|start| start + run.runtime(true));
+        *job = RecordedJob { end, is_preempted: run.is_preempted, ..job.clone() };
+    }
+    (jobs.into_values().collect(), numbers)
 }
 
 /// Returns the multiples of a cycle at which jobs wait.
@@ -101,11 +142,16 @@ fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
 impl Comparison<'_> {
     /// Compares the decisions of the policy with the record, at some multiples of a cycle: those at which jobs wait and that have two
     /// cycles of the period ahead, at most `most` of them, evenly over the record. States with running jobs whose places are not
-    /// known are left out.
+    /// known are left out. Returns the sums, and how each start of the record was seen.
     ///
     /// O(jobs) for each instant, and two cycles of simulation.
-    pub fn cycles(&self, cycle: Span, period: RangeInclusive<Time>, most: usize) -> CycleAudit {
-        let mut audit = CycleAudit::default();
+    pub fn cycles(
+        &self,
+        cycle: Span,
+        period: RangeInclusive<Time>,
+        most: usize,
+    ) -> (CycleAudit, BTreeMap<JobNumber, Seen>) {
+        let (mut audit, mut seen) = (CycleAudit::default(), BTreeMap::new());
         let jobs: Vec<RecordedJob> = self.jobs.iter().filter(|job| self.holds(job)).cloned().collect();
         let comparison = Comparison { jobs: &jobs, ..*self };
         let last = *period.end();
@@ -113,13 +159,13 @@ impl Comparison<'_> {
         instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
         let step = instants.len().div_ceil(most.max(1)).max(1);
         for at in instants.into_iter().step_by(step) {
-            comparison.add_state(&mut audit, cycle, at);
+            comparison.add_state(&mut audit, &mut seen, cycle, at);
         }
-        audit
+        (audit, seen)
     }
 
     /// Returns the starts by the policy of the recorded jobs that have ended, on the machine, which is idle at first. Jobs that the
-    /// policy refuses are left out.
+    /// policy refuses are left out. Under a policy that preempts jobs, the runs of a job are one job, and its starts are compared in order.
     ///
     /// # Errors
     /// If the policy does not run on the machine, or makes a decision that the ledger refuses.
@@ -129,30 +175,48 @@ impl Comparison<'_> {
         let Some(first) = ended.iter().map(|job| job.request.submit).min() else {
             return Ok(BTreeMap::new());
         };
-        let simulated = Comparison { jobs: &ended, ..*self }.simulate(first - Span::TICK, Time::MAX);
+        let (jobs, runs) = if self.preempts() { merged(&ended) } else { (ended, BTreeMap::new()) };
+        let simulated = Comparison { jobs: &jobs, ..*self }.simulate(first - Span::TICK, Time::MAX);
         let (starts, outcome) =
             simulated.ok_or_else(|| format!("{} does not run on the cluster", self.policy))?;
-        outcome.map(|()| starts)
+        outcome?;
+        let of_runs = starts.into_iter().flat_map(|(number, starts)| {
+            let numbers = runs.get(&number).cloned().unwrap_or_else(|| vec![number]);
+            numbers.into_iter().zip(starts)
+        });
+        Ok(of_runs.collect())
+    }
+
+    /// Returns whether the policy preempts jobs itself. If not, they end as in the record.
+    fn preempts(&self) -> bool {
+        self.policy.needs().requeue
     }
 
     fn holds(&self, job: &RecordedJob) -> bool {
         self.machine.could_hold(&job.request)
     }
 
-    fn add_state(&self, audit: &mut CycleAudit, cycle: Span, at: Time) {
+    fn add_state(&self, audit: &mut CycleAudit, seen: &mut BTreeMap<JobNumber, Seen>, cycle: Span, at: Time) {
         // A run that ends for want of events has all starts.
         let Some((simulated, _)) = self.simulate(at, at + cycle + cycle) else { return };
         audit.states += 1;
         let soon = |start: Option<Time>, cycles: Span| start.is_some_and(|start| start <= at + cycles);
         for job in self.jobs.iter().filter(|job| job.waits(at)) {
-            let ours = simulated.get(&job.request.number).copied();
+            let number = job.request.number;
+            let ours = simulated.get(&number).and_then(|starts| starts.first()).copied();
             if soon(job.start, cycle) {
+                let is_foreseen = soon(ours, cycle + cycle);
                 audit.starts += 1;
-                audit.foreseen += u64::from(soon(ours, cycle + cycle));
+                audit.foreseen += u64::from(is_foreseen);
+                seen.entry(number).or_insert(if is_foreseen { Seen::Foreseen } else { Seen::Earlier });
             }
             if soon(ours, cycle) {
+                let is_confirmed = soon(job.start, cycle + cycle);
                 audit.simulated += 1;
-                audit.confirmed += u64::from(soon(job.start, cycle + cycle));
+                audit.confirmed += u64::from(is_confirmed);
+                if !is_confirmed {
+                    seen.insert(number, Seen::Later);
+                }
             }
         }
     }
@@ -161,11 +225,22 @@ impl Comparison<'_> {
     /// submissions are those of the record.
     ///
     /// `None`: the policy does not run there, more processors were in use than there are, or the place of a running job is not known.
-    fn simulate(&self, at: Time, until: Time) -> Option<(BTreeMap<JobNumber, Time>, Result<(), String>)> {
+    fn simulate(&self, at: Time, until: Time) -> Option<(Starts, Result<(), String>)> {
         let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
+        let preempts = self.preempts();
+        let is_over = |run: &RecordedJob| run.end.is_some_and(|end| end <= at);
+        let over: BTreeSet<JobNumber> = self
+            .jobs
+            .iter()
+            .filter(|run| run.is_preempted && is_over(run))
+            .map(|run| run.request.number)
+            .collect();
         for (admitted, job) in (0_u64..).zip(self.jobs) {
-            let runtime =
-                job.start.zip(job.end).map_or(Span::MAX, |(start, end)| end - start).max(Span::TICK);
+            // The policy makes it anew.
+            if preempts && job.rerun_of.is_some_and(|earlier| !over.contains(&earlier)) {
+                continue;
+            }
+            let runtime = job.runtime(preempts);
             let entry = || Entry::waiting(job.request.clone(), admitted);
             if job.waits(at) {
                 entries.push(entry());
@@ -261,18 +336,21 @@ pub(crate) fn running(mut entry: Entry, placement: Placement, start: Time, now: 
     entry
 }
 
+/// The starts of jobs, each in order.
+type Starts = BTreeMap<JobNumber, Vec<Time>>;
+
 /// Notes starts until an instant.
 struct Watch {
     until: Time,
     now: Time,
-    starts: BTreeMap<JobNumber, Time>,
+    starts: Starts,
 }
 
 impl Observer for Watch {
     fn effect(&mut self, now: Time, job: JobNumber, effect: &Effect) {
         self.now = now;
         if now <= self.until && matches!(effect, Effect::Started { .. }) {
-            self.starts.entry(job).or_insert(now);
+            self.starts.entry(job).or_default().push(now);
         }
     }
 
@@ -294,7 +372,8 @@ mod tests {
         let [submit, start, end] = times.map(at);
         let request = Request::new(number, submit, Span::from_secs(limit).unwrap(), Resources::cpus(procs));
         let placement = Some(Placement::on_plain(Resources::cpus(procs)));
-        RecordedJob { request, start: Some(start), end: Some(end), placement, billing: None }
+        let (start, end) = (Some(start), Some(end));
+        RecordedJob { request, start, end, placement, billing: None, is_preempted: false, rerun_of: None }
     }
 
     fn audit(jobs: &[RecordedJob]) -> CycleAudit {
@@ -309,7 +388,7 @@ mod tests {
             computations: None,
             counts_ends: true,
         };
-        comparison.cycles(Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000)
+        comparison.cycles(Span::from_secs(10).unwrap(), Time::ZERO..=at(300), 1000).0
     }
 
     /// Job 1 has the machine until 100. Job 2 waits for it, and job 3 can backfill only if its limit allows it.
@@ -334,6 +413,45 @@ mod tests {
         // Its limit is beyond the reservation of job 2, and it started nevertheless.
         let early = audit(&record([2, 20, 60], 500));
         assert_eq!((early.starts, early.foreseen), (2, 1), "{early:?}");
+    }
+
+    #[test]
+    fn the_runs_of_a_preempted_job_are_one_job() {
+        let of_queue = |queue, job: RecordedJob| RecordedJob {
+            request: Request { queue: Some(queue), ..job.request },
+            ..job
+        };
+        // Job 2 takes the place of job 1, which waits until 60, begins anew and ends after 90 s.
+        let first = RecordedJob { is_preempted: true, ..of_queue(1, job(1, 3, [0, 0, 20], 100)) };
+        let again = RecordedJob { rerun_of: Some(1), ..of_queue(1, job(3, 3, [30, 60, 150], 100)) };
+        let jobs = [first, of_queue(2, job(2, 4, [20, 21, 61], 50)), again];
+        let (machine, past) = (Machine::plain(4), BTreeMap::new());
+        let starts = |policy: &str| {
+            let policy = policy.parse().unwrap();
+            let comparison = Comparison {
+                jobs: &jobs,
+                machine: &machine,
+                policy: &policy,
+                past: &past,
+                processor_billing: 1.0,
+                shares: None,
+                computations: None,
+                counts_ends: true,
+            };
+            let starts = comparison.starts_from_idle().unwrap();
+            let cycle = Span::from_secs(10).unwrap();
+            let (cycles, _) = comparison.cycles(cycle, Time::ZERO..=at(300), 1000);
+            ([1, 2, 3].map(|run| starts.get(&run).map(|at| at.secs())), cycles)
+        };
+        let (preempting, cycles) =
+            starts("slurm(bf_interval=10s, bf_resolution=1s, preempt='1: by=2', requeue_delay=10s)");
+        assert_eq!(preempting, [Some(0), Some(20), Some(60)]);
+        assert_eq!((cycles.starts, cycles.foreseen), (1, 1), "{cycles:?}");
+        // Without preemption each run ends as it did.
+        assert_eq!(starts("slurm(bf_interval=10s, bf_resolution=1s)").0, [Some(0), Some(20), Some(60)]);
+        // With the exemption job 1 ends by itself, and there is no second run.
+        let exempt = "slurm(bf_interval=10s, bf_resolution=1s, preempt='1: by=2, exempt=95s')";
+        assert_eq!(starts(exempt).0, [Some(0), Some(90), None]);
     }
 
     #[test]

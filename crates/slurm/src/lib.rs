@@ -49,6 +49,8 @@ mod obstacle;
 
 mod poller;
 
+mod preemption;
+
 mod places;
 
 mod queue_nodes;
@@ -79,7 +81,7 @@ pub use cluster::{
     Node, Partition, Reservation, Setting, changes,
 };
 pub use command::Slurm;
-pub use cycles::{Comparison, CycleAudit, RecordedJob};
+pub use cycles::{Comparison, CycleAudit, RecordedJob, Seen};
 pub use error::SlurmError;
 pub use forecasts::{Forecasts, JobForecast, forecasts};
 pub use gres::{gpu_types, gpus};
@@ -90,10 +92,11 @@ pub use new_job::{NewJob, NewJobError};
 pub use node_needs::NodeNeeds;
 pub use places::{RecordedHost, known_hosts, place_jobs};
 pub use poller::Poller;
+pub use preemption::PreemptionSettings;
 pub use queue_nodes::Observed;
 pub use queues::Queue;
 pub use records::{Calibration, Record, RecordError};
 pub use statistics::BackfillCycles;
-pub use twin::{Machinery, QueueWeights, Twin, TwinAudit};
+pub use twin::{ControllerDelays, Machinery, QueueWeights, Twin, TwinAudit, TwinCauses};
 pub use twin_queues::{Quality, QualityLimits, TwinQueue, TwinQueues, qualities};
 pub use version::{Form, Standing};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::preemption::PreemptionKind;
 use crate::twin_queues::limits as parsed_limits;
 use crate::{
     Amount, Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm, SlurmError, gpu_types, gpus,
@@ -46,7 +47,10 @@ impl Limits {
     /// If `sacctmgr` or `squeue` gives no answer.
     pub fn read(slurm: &Slurm, cluster: &Cluster) -> Result<Limits, SlurmError> {
         if !cluster.configuration.enforces_limits {
-            return Ok(Limits::default());
+            // Without limits, they may preempt one another.
+            let mut qualities = if cluster.preempts() { qualities(slurm)? } else { vec![] };
+            qualities.iter_mut().for_each(|quality| quality.limits = QualityLimits::default());
+            return Ok(Limits { qualities, ..Limits::default() });
         }
         let of_cluster = format!("cluster={}", cluster.configuration.cluster);
         let answer = slurm.ask("sacctmgr", &["-n", "-P", "show", "assoc", &of_cluster, COLUMNS])?;
@@ -141,9 +145,14 @@ impl LiveLimit<'_> {
         amount(self.name, job, detail) > self.most && self.jobs.contains(job.id.as_str())
     }
 
+    /// Returns what it counts: `jobs`, `procs`, `gpus` or `memory`.
+    pub(crate) fn resource(&self) -> &'static str {
+        self.name.trim_start_matches("user_")
+    }
+
     /// Returns the limit, in words.
     pub(crate) fn words(&self) -> String {
-        let what = match self.name.trim_start_matches("user_") {
+        let what = match self.resource() {
             "procs" => "processors",
             "gpus" => "GPUs",
             "memory" => "MiB of memory",
@@ -154,7 +163,7 @@ impl LiveLimit<'_> {
 }
 
 /// Returns what a job counts for a limit.
-fn amount(limit: &str, job: &Job, detail: Option<&Detail>) -> u64 {
+pub(crate) fn amount(limit: &str, job: &Job, detail: Option<&Detail>) -> u64 {
     match limit.trim_start_matches("user_") {
         "procs" => job.cpus,
         "gpus" => {
@@ -357,30 +366,42 @@ fn unknown_amount(resource: &str, job: &Job, detail: Option<&Detail>) -> u64 {
     }
 }
 
-/// Returns the number of the queue of each job, so that jobs of one queue count for the same limits, and the limits as the parameter of
-/// the policy `slurm`. A job without a limit has no queue.
-pub(crate) fn written_limits<'a>(
+/// The queues of live jobs: those of one queue count for the same limits, and preempt alike.
+#[derive(Debug, Default)]
+pub(crate) struct NumberedJobs<'a> {
+    /// The number of the queue of each job. One without a limit and without a kind of preemption has none.
+    pub(crate) numbers: BTreeMap<&'a str, u32>,
+    /// The limits as the parameter of the policy `slurm`, if there are any.
+    pub(crate) limits: Option<String>,
+    /// The kind of preemption of each queue.
+    pub(crate) kinds: BTreeMap<u32, PreemptionKind>,
+}
+
+/// Returns the queues of jobs with their kinds of preemption.
+pub(crate) fn numbered<'a>(
     limits: &[LiveLimit<'a>],
-    jobs: impl Iterator<Item = &'a str>,
-) -> (BTreeMap<&'a str, u32>, Option<String>) {
-    let mut kinds: BTreeMap<Vec<bool>, u32> = BTreeMap::new();
+    jobs: impl Iterator<Item = (&'a str, Option<PreemptionKind>)>,
+) -> NumberedJobs<'a> {
+    let mut kinds: BTreeMap<(Vec<bool>, Option<PreemptionKind>), u32> = BTreeMap::new();
     let mut numbers = BTreeMap::new();
-    for job in jobs {
+    for (job, preemption) in jobs {
         let kind: Vec<bool> = limits.iter().map(|limit| limit.jobs.contains(job)).collect();
-        if kind.contains(&true) {
+        if kind.contains(&true) || preemption.is_some() {
             let next = u32::try_from(kinds.len() + 1).unwrap_or(u32::MAX);
-            numbers.insert(job, *kinds.entry(kind).or_insert(next));
+            numbers.insert(job, *kinds.entry((kind, preemption)).or_insert(next));
         }
     }
     let written = limits.iter().enumerate().filter_map(|(nth, limit)| {
         let mut queues: Vec<u32> =
-            kinds.iter().filter(|(kind, _)| kind[nth]).map(|(_, number)| *number).collect();
+            kinds.iter().filter(|((kind, _), _)| kind[nth]).map(|(_, number)| *number).collect();
         queues.sort_unstable();
         let queues: Vec<String> = queues.iter().map(u32::to_string).collect();
         (!queues.is_empty()).then(|| format!("{}: {}={}", queues.join("+"), limit.name, limit.most))
     });
     let written: Vec<String> = written.collect();
-    (numbers, (!written.is_empty()).then(|| written.join("; ")))
+    let limits = (!written.is_empty()).then(|| written.join("; "));
+    let kinds = kinds.into_iter().filter_map(|((_, kind), number)| Some((number, kind?))).collect();
+    NumberedJobs { numbers, limits, kinds }
 }
 
 #[cfg(test)]
@@ -435,7 +456,8 @@ mod tests {
             shown,
             expected.map(|(whose, name, most, jobs)| (whose.to_owned(), name, most, jobs.to_owned()))
         );
-        let (numbers, written) = written_limits(&all, jobs.iter().map(|job| job.id.as_str()));
+        let NumberedJobs { numbers, limits: written, .. } =
+            numbered(&all, jobs.iter().map(|job| (job.id.as_str(), None)));
         assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [("1", 1), ("2", 2), ("3", 3), ("5", 3)]);
         assert_eq!(
             written.as_deref(),

@@ -209,6 +209,8 @@ mod tests {
             end: Some(at(*end)),
             placement: None,
             billing: None,
+            is_preempted: false,
+            rerun_of: None,
         };
         let mut recorded: Vec<RecordedJob> = (1..).zip(jobs).map(job).collect();
         let names = (1..).zip(jobs).map(|(number, (.., hosts))| {
@@ -243,6 +245,8 @@ mod tests {
             end: None,
             placement: None,
             billing: None,
+            is_preempted: false,
+            rerun_of: None,
         };
         let on = |procs: &[(&str, Option<u64>)]| -> Vec<RecordedHost> {
             procs.iter().map(|(name, procs)| ((*name).to_owned(), *procs)).collect()
@@ -293,8 +297,15 @@ mod tests {
         assert_eq!(parse_hosts("JobId=8 JobState=PENDING StartTime=Unknown"), None);
         let machine = cluster(3, 8).machine();
         let request = Request::new(7, Time::ZERO, Span::TICK, Resources::cpus(11_u64));
-        let mut jobs =
-            [RecordedJob { request, start: Some(Time::ZERO), end: None, placement: None, billing: None }];
+        let mut jobs = [RecordedJob {
+            request,
+            start: Some(Time::ZERO),
+            end: None,
+            placement: None,
+            billing: None,
+            is_preempted: false,
+            rerun_of: None,
+        }];
         place_jobs(&machine, &mut jobs, &[(7, known.to_vec())].into());
         let shares = jobs[0].placement.as_ref().map(Placement::shares).unwrap();
         let procs: Vec<u64> = shares.iter().map(|share| share.amount.cpus_count().get()).collect();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use miserly_core::{
-    Entry, JobId, JobNumber, Ledger, Machine, Placement, Procs, Request, Resources, Span, Time,
+    Entry, JobId, JobNumber, Kind, Ledger, Machine, Placement, Procs, Request, Resources, Span, Time,
 };
 use miserly_forecast::{AHEAD_BESIDE_CLOSED, LiveQueue, SystemCopy};
 use miserly_policies::PolicySpec;
 
-use crate::live_limits::{LiveLimit, array_limits, written_limits};
+use crate::live_limits::{LiveLimit, amount, array_limits, numbered};
 use crate::queue_nodes::{Observed, QueueNodes, estimate};
-use crate::{Cluster, Job, JobState, Twin, TwinQueues, cycles};
+use crate::{Cluster, Detail, Job, JobState, Twin, TwinQueues, cycles};
 
 /// The most plans of a waiting job in a future of the twin, each multiplied by the running jobs and the nodes.
 ///
@@ -31,7 +31,7 @@ pub struct Queue {
     pub ids: BTreeMap<JobNumber, String>,
     /// The waiting jobs that are not in the queue, by name, with the reason.
     pub left_out: BTreeMap<String, String>,
-    /// The limits of running jobs, as a parameter of the policy `slurm`, if there are any.
+    /// The limits of running jobs and the rules of preemption, as parameters of the policy `slurm`, if there are any.
     pub(crate) limits: Option<String>,
     /// The next reservation of some of its nodes that the policy does not know, with its begin in seconds since 1970.
     pub unknown_reservation: Option<(i64, String)>,
@@ -124,6 +124,7 @@ impl Cluster {
                 _ if !mine => {}
                 JobState::Pending => match self
                     .obstacle(job, detail(job), &nodes, limits)
+                    .or_else(|| self.may_suspend(job, &observed.limits.qualities))
                     .or_else(|| unknown.get(job.id.as_str()).cloned())
                 {
                     Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
@@ -135,11 +136,17 @@ impl Cluster {
             }
         }
         let mut waiting = self.in_order(waiting, now);
-        let in_queue = waiting.iter().chain(&running).map(|(job, _)| job.id.as_str());
-        let (numbers, written) = written_limits(limits, in_queue);
+        let is_bound = |job: &Job| detail(job).is_some_and(|detail| !detail.is_requeueable);
+        let kind = |job: &Job| self.preempts().then(|| self.preemption_kind(job, is_bound(job)));
+        let in_queue = waiting.iter().chain(&running).map(|(job, _)| (job.id.as_str(), kind(job)));
+        let numbered = numbered(limits, in_queue);
         for (job, request) in waiting.iter_mut().chain(&mut running) {
-            request.queue = numbers.get(job.id.as_str()).copied();
+            request.queue = numbered.numbers.get(job.id.as_str()).copied();
         }
+        let preemption = self.preemption_parameters(&numbered.kinds, &observed.limits.qualities);
+        let written = numbered.limits.map(|limits| format!("limits='{limits}'"));
+        let written: Vec<String> = written.into_iter().chain(preemption).collect();
+        let written = (!written.is_empty()).then(|| written.join(", "));
         let closed = self.closed_times(&nodes);
         let beside = running.len() + nodes.len() + closed;
         let cycles = self.cycles_ahead(&waiting, &running, cpus, &nodes);
@@ -178,9 +185,11 @@ impl Cluster {
             // Tasks of an array may share their number.
             let number = JobNumber::try_from(admitted).unwrap_or(JobNumber::MAX);
             ids.insert(number, job.id.clone());
-            Entry { admitted, request: Request { number, ..entry.request }, ..entry }
+            let demand = with_limited(entry.request.demand, &machine, limits, job, detail(job));
+            Entry { admitted, request: Request { number, demand, ..entry.request }, ..entry }
         });
-        let ledger = Ledger::restored(machine, (0..).map(JobId).zip(entries).collect()).ok()?;
+        let entries = (0..).map(JobId).zip(entries).collect();
+        let ledger = Ledger::restored(machine.clone(), entries).ok()?;
         let copy = SystemCopy { now, ledger, wake: Some(now + Span::TICK) };
         Some(Queue {
             partitions: partitions.into_iter().map(str::to_owned).collect(),
@@ -253,8 +262,8 @@ impl Cluster {
 
     /// Returns the policy that schedules as this cluster does, for jobs in the order of their priorities. Its cycles are this many times
     /// as far apart as those of the cluster.
-    fn live_twin(&self, observed: &Observed, limits: Option<&str>, apart: u64) -> Option<PolicySpec> {
-        let twin = self.ordered_twin(limits);
+    fn live_twin(&self, observed: &Observed, parameters: Option<&str>, apart: u64) -> Option<PolicySpec> {
+        let twin = self.ordered_twin(parameters);
         let twin = match observed.cycles {
             _ if apart > 1 => twin.with_fewer_cycles(&self.configuration, apart),
             Some(cycles) => twin.with_cycles(&self.configuration, cycles, Timestamp::UNIX_EPOCH),
@@ -263,14 +272,33 @@ impl Cluster {
         twin.policy.parse().ok()
     }
 
-    /// Returns the twin for jobs in the order of their priorities, with limits of running jobs.
-    pub(crate) fn ordered_twin(&self, limits: Option<&str>) -> Twin {
+    /// Returns the twin for jobs in the order of their priorities, with further parameters: limits of running jobs and rules of
+    /// preemption.
+    pub(crate) fn ordered_twin(&self, parameters: Option<&str>) -> Twin {
         let twin = self.twin(&TwinQueues::default(), &[], None, true);
-        match limits {
-            Some(limits) => twin.with(&format!("limits='{limits}'")),
+        match parameters {
+            Some(parameters) => twin.with(parameters),
             None => twin,
         }
     }
+}
+
+/// Returns the demand of a job with the resources that limits count and the machine does not, such as memory where Slurm gives out
+/// processors only.
+fn with_limited(
+    demand: Resources,
+    machine: &Machine,
+    limits: &[LiveLimit<'_>],
+    job: &Job,
+    detail: Option<&Detail>,
+) -> Resources {
+    let is_counted = |name: &str| limits.iter().any(|limit| limit.resource() == name);
+    let missing = [(Kind::Gpus, "gpus", 1), (Kind::Memory, "memory", 1024)];
+    let missing =
+        missing.into_iter().filter(|(kind, name, _)| machine.capacity().get(*kind) == 0 && is_counted(name));
+    missing.fold(demand, |demand, (kind, name, unit)| {
+        demand.with(kind, amount(name, job, detail).saturating_mul(unit))
+    })
 }
 
 fn request(job: &Job) -> Request {

@@ -12,6 +12,10 @@ pub struct BackfillCycles {
     pub last: Timestamp,
     /// The mean length of a cycle. The next one follows an interval after it.
     pub mean: Span,
+    /// The length of the longest cycle.
+    pub longest: Span,
+    /// The mean and the longest run of the main loop.
+    pub main: [Span; 2],
 }
 
 impl BackfillCycles {
@@ -21,14 +25,18 @@ impl BackfillCycles {
     }
 
     fn parse(text: &str) -> Option<BackfillCycles> {
-        let (_, text) = text.split_once("Backfilling stats")?;
-        let value = |key: &str| {
+        fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
             text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(':')).map(str::trim)
-        };
-        let (_, last) = value("Last cycle when")?.rsplit_once('(')?;
+        }
+        let (main, text) = text.split_once("Backfilling stats")?;
+        let span = |text, key| Some(Span::from_ticks(value(text, key)?.parse().ok()?));
+        let (_, last) = value(text, "Last cycle when")?.rsplit_once('(')?;
         let last = last.strip_suffix(')')?.parse().ok().filter(|last| *last > 0)?;
         let last = Timestamp::from_second(last).ok()?;
-        Some(BackfillCycles { last, mean: Span::from_ticks(value("Mean cycle")?.parse().ok()?) })
+        let mean = span(text, "Mean cycle")?;
+        let longest = span(text, "Max cycle").unwrap_or(mean);
+        let main = ["Mean cycle", "Max cycle"].map(|key| span(main, key).unwrap_or(Span::ZERO));
+        Some(BackfillCycles { last, mean, longest, main })
     }
 }
 
@@ -38,11 +46,12 @@ mod tests {
 
     #[test]
     fn the_cycles_are_found() {
-        let text = "Main schedule statistics (microseconds):\n\tLast cycle:   1688\n\tMean cycle:   538\n\n\
+        let text = "Main schedule statistics (microseconds):\n\tLast cycle:   1688\n\tMax cycle:    9000\n\tMean cycle:   538\n\n\
             Backfilling stats\n\tTotal cycles: 53\n\tLast cycle when: Fri Nov 27 15:10:44 2026 (1795792244)\n\
-            \tLast cycle: 9665\n\tMean cycle: 26827\n\tLast depth cycle: 13\n";
+            \tLast cycle: 9665\n\tMax cycle: 80000\n\tMean cycle: 26827\n\tLast depth cycle: 13\n";
         let last = Timestamp::from_second(1_795_792_244).unwrap();
-        let expected = BackfillCycles { last, mean: Span::from_ticks(26_827) };
+        let [mean, longest] = [26_827, 80_000].map(Span::from_ticks);
+        let expected = BackfillCycles { last, mean, longest, main: [538, 9_000].map(Span::from_ticks) };
         assert_eq!(BackfillCycles::parse(text), Some(expected));
         assert_eq!(BackfillCycles::parse(&text.replace("1795792244", "0")), None);
         assert_eq!(BackfillCycles::parse(""), None);

@@ -2,6 +2,8 @@
 
 mod audit;
 
+mod billing;
+
 mod order;
 
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use miserly_core::Span;
 use miserly_policies::PolicySpec;
 use serde::Serialize;
 
-pub use audit::TwinAudit;
+pub use audit::{ControllerDelays, TwinAudit, TwinCauses};
 pub use order::{Machinery, QueueWeights};
 
 use order::{TIER, by_queue};
@@ -115,7 +117,6 @@ impl Configuration {
             other => left_out.push(format!("the priorities of {other}")),
         }
         left_out.extend(self.priority_flags.iter().map(|flags| format!("PriorityFlags = {flags}")));
-        left_out.extend(self.preemption.iter().map(|kind| format!("preemption ({kind})")));
         parameters.extend(machinery.limits.map(|limits| format!("limits='{limits}'")));
         let scheduling = self.scheduling();
         if self.has_backfilling() {
@@ -173,7 +174,7 @@ impl Cluster {
     /// Returns the policy that schedules as this cluster does.
     ///
     /// `queues`: the queues of the jobs. `qualities`: all qualities of service. `associations`: those whose numbers are the groups of
-    /// the jobs, if they are known. `ordered`: the jobs come in the order of their priorities already. Preemption is left out.
+    /// the jobs, if they are known. `ordered`: the jobs come in the order of their priorities already.
     pub fn twin(
         &self,
         queues: &TwinQueues,
@@ -199,16 +200,15 @@ impl Cluster {
             limits: limits.as_deref(),
         };
         let mut twin = self.configuration.twin(machinery, ordered);
-        let weighed = self
-            .partitions
-            .iter()
-            .find_map(|(name, partition)| Some((name, partition.billing_weights.as_ref()?)));
-        twin.left_out
-            .extend(weighed.filter(|_| associations.is_some() && !ordered).map(|(name, weights)| {
-            format!(
-                "TRESBillingWeights of jobs that the simulation starts ({weights} of the partition {name})"
-            )
-        }));
+        if let Some(preemption) = self.preemption_parameters(&queues.preemption_kinds(), qualities) {
+            twin = twin.with(&preemption);
+        }
+        twin.left_out.extend(self.preemption_left_out(qualities));
+        if twin.policy.contains("fair_tree") {
+            let (billing, lacks) = self.billing(queues);
+            twin = billing.map_or(twin.clone(), |billing| twin.with(&billing));
+            twin.left_out.extend(lacks);
+        }
         if self.configuration.enforces_limits {
             let lacks = |quality: &Quality| {
                 let others = &quality.limits.others;
@@ -327,7 +327,8 @@ mod tests {
     #[test]
     fn the_cycles_are_those_of_the_cluster() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let cycles = BackfillCycles { last: at(1_007), mean: Span::from_ticks(150_000) };
+        let mean = Span::from_ticks(150_000);
+        let cycles = BackfillCycles { last: at(1_007), mean, longest: mean, main: [Span::ZERO; 2] };
         let written = |scheduler, parameters| {
             let configuration = configuration(scheduler, parameters, &[]);
             configuration.twin(MACHINERY, false).with_cycles(&configuration, cycles, at(1_000)).policy

@@ -6,8 +6,9 @@ use miserly_core::{HostGroup, HostId, Machine};
 use miserly_import::ImportedLog;
 use miserly_workload::swf::Field;
 
-use crate::cluster::amount;
-use crate::{Amount, Cluster, Job, NodeNeeds, Slurm, SlurmError};
+use crate::cluster::{amount, limit};
+use crate::preemption::PreemptionKind;
+use crate::{Amount, Cluster, Job, Limit, NodeNeeds, Slurm, SlurmError};
 
 /// The jobs of a partition with a quality of service: the same tier, the same part of a priority, the same nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,14 @@ pub struct Quality {
     pub priority: u64,
     /// The limits of its running jobs.
     pub limits: QualityLimits,
+    /// The qualities whose jobs its own preempt.
+    pub preempts: Vec<String>,
+    /// What becomes of its jobs that are preempted, if it is another thing than in the cluster.
+    pub preempt_mode: Option<String>,
+    /// The seconds that they have then.
+    pub grace: u64,
+    /// The seconds after a start in which they are not preempted, if it is another time than in the cluster.
+    pub exempt: Option<u64>,
 }
 
 /// The limits of the running jobs of a quality of service.
@@ -80,6 +89,15 @@ impl TwinQueues {
     /// Returns the queues with their numbers, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &TwinQueue)> {
         self.0.iter().map(|(number, queue)| (*number, queue))
+    }
+
+    /// Returns the kinds of their jobs for preemption.
+    pub(crate) fn preemption_kinds(&self) -> BTreeMap<u32, PreemptionKind> {
+        let kind = |(number, queue): (u32, &TwinQueue)| {
+            let TwinQueue { partition, quality } = queue.clone();
+            (number, PreemptionKind { partition, quality, is_bound: false })
+        };
+        self.iter().map(kind).collect()
     }
 
     /// Returns the machine with a group of hosts for each kind of nodes that is not the whole machine, and the group of each queue with
@@ -162,7 +180,10 @@ const LIMITS: [&str; 10] = [
 /// # Errors
 /// If `sacctmgr` gives no answer.
 pub fn qualities(cluster: &Slurm) -> Result<Vec<Quality>, SlurmError> {
-    let format = format!("format=Name,ID,Priority,{}", LIMITS.join(","));
+    let format = format!(
+        "format=Name,ID,Priority,Preempt,PreemptMode,GraceTime,PreemptExemptTime,{}",
+        LIMITS.join(",")
+    );
     let answer = cluster.ask("sacctmgr", &["-n", "-P", "show", "qos", &format])?;
     Ok(parse_qualities(&answer.text))
 }
@@ -172,8 +193,16 @@ fn parse_qualities(lines: &str) -> Vec<Quality> {
         let mut fields = line.split('|').map(str::trim);
         let (name, id) = (fields.next()?.to_owned(), fields.next()?.to_owned());
         let priority = fields.next()?.parse().unwrap_or(0);
+        let preempts = fields.next()?.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let preempt_mode = Some(fields.next()?).filter(|mode| !mode.is_empty() && *mode != "cluster");
+        let preempt_mode = preempt_mode.map(str::to_owned);
+        let mut seconds = || match limit(fields.next()?)? {
+            Limit::Seconds(seconds) => Some(seconds),
+            Limit::Unlimited => None,
+        };
+        let (grace, exempt) = (seconds().unwrap_or(0), seconds());
         let limits = limits(LIMITS.into_iter().zip(fields));
-        Some(Quality { name, id, priority, limits })
+        Some(Quality { name, id, priority, limits, preempts, preempt_mode, grace, exempt })
     };
     lines.lines().filter_map(quality).collect()
 }
@@ -223,7 +252,15 @@ mod tests {
             9|102|102|102|160|COMPLETED|1|1|batch|2\n";
         let trace = Trace::memory("sacct", lines.as_bytes().to_vec());
         let mut log = slurm(&trace, &ImportOptions::default()).unwrap();
-        let qualities = parse_qualities("normal|1|0\nurgent|2|50\n");
+        let qualities = parse_qualities(
+            "normal|1|0||cluster|00:00:00|\nurgent|2|50|normal,low|requeue|00:01:30|00:00:10\n",
+        );
+        let urgent = &qualities[1];
+        assert_eq!(
+            (urgent.preempts.join(" "), urgent.grace, urgent.exempt),
+            ("normal low".to_owned(), 90, Some(10))
+        );
+        assert_eq!((urgent.preempt_mode.as_deref(), &qualities[0].preempt_mode), (Some("requeue"), &None));
         let nodes = |nodes: &[&str]| Partition {
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             ..Partition::default()
@@ -296,7 +333,8 @@ mod tests {
 
     #[test]
     fn limits_of_qualities_are_those_of_their_queues() {
-        let lines = "normal|1|0||||||||||\nsmall|2|0|3|cpu=8,gres/gpu=2,node=4|1|cpu=4,mem=2G|||cpu=100|||\n";
+        let lines =
+            "normal|1|0||||||||||||||\nsmall|2|0|||||3|cpu=8,gres/gpu=2,node=4|1|cpu=4,mem=2G|||cpu=100|||\n";
         let qualities = parse_qualities(lines);
         assert_eq!(qualities[0].limits, QualityLimits::default());
         let known = [

@@ -10,10 +10,10 @@ use anyhow::Context;
 use miserly_forecast::check_policy;
 use miserly_report::AtomicFile;
 use miserly_run::Stopwatch;
-use miserly_slurm::{Audit, AuditSummary, Calibration, Cluster, Observed, Poller, Record};
+use miserly_slurm::{Audit, AuditSummary, Calibration, Cluster, Limits, Observed, Poller, Record};
 
 use super::signals::{end_at_signal, is_signalled};
-use super::{counted, learned, seconds, warn};
+use super::{counted, learned, seconds, warn, warn_of_preemption};
 use crate::args::{FutureArgs, SlurmAuditArgs};
 use crate::failure::INTERRUPTED;
 use crate::output::{print, print_json};
@@ -32,7 +32,8 @@ pub(super) fn audit(args: &SlurmAuditArgs) -> anyhow::Result<()> {
     poller.poll()?;
     if let Some(cluster) = poller.cluster() {
         warn(cluster.configuration.untested_version());
-        warn(cluster.configuration.preempts());
+        let limits = Limits::read(&slurm, cluster).unwrap_or_default();
+        warn_of_preemption(cluster, &limits.qualities);
     }
     let write = |rows: &[Record]| args.jobs.as_ref().map_or(Ok(()), |path| write_rows(path, rows));
     write(&[])?;

@@ -7,7 +7,7 @@ use miserly_forecast::check_policy;
 use miserly_slurm::{Cluster, Forecasts, JobForecast, NewJob, Observed, Slurm, forecasts};
 
 use super::audit::calibration;
-use super::{counted, instant, learned, read_to_schedule, table, warn};
+use super::{counted, instant, learned, read_to_schedule, table, warn_of_preemption};
 use crate::args::{FutureArgs, NewJobArgs, SlurmForecastArgs};
 use crate::output::{print, print_json};
 
@@ -17,7 +17,6 @@ pub(super) fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
     policy.as_ref().map_or(Ok(()), check_policy)?;
     let calibration = calibration(calibrate)?;
     let mut cluster = read_to_schedule(&slurm)?;
-    warn(cluster.configuration.preempts());
     let called = |job: &String| -> BTreeSet<String> {
         let jobs = cluster.jobs.values().filter(|one| one.is_called(job));
         jobs.map(|job| job.id.clone()).collect()
@@ -34,6 +33,7 @@ pub(super) fn forecast(args: &SlurmForecastArgs) -> anyhow::Result<()> {
         cluster = Cluster::read(&slurm)?;
     }
     let mut observed = Observed::read(&slurm, &cluster);
+    warn_of_preemption(&cluster, &observed.limits.qualities);
     let new = new_job(&args.new);
     if let Some(new) = &new {
         new.add(&mut cluster, &mut observed)?;

@@ -31,7 +31,7 @@ use miserly_core::Span;
 use miserly_forecast::Forecaster;
 use miserly_import::ImportOptions;
 use miserly_run::Stopwatch;
-use miserly_slurm::{Change, Cluster, JobState, Poller, Slurm, SlurmError, learn, log};
+use miserly_slurm::{Change, Cluster, JobState, Poller, Quality, Slurm, SlurmError, learn, log};
 use miserly_units::duration;
 use serde::Serialize;
 
@@ -79,6 +79,13 @@ fn read_to_schedule(slurm: &Slurm) -> Result<Cluster, SlurmError> {
 fn warn(warning: Option<String>) {
     if let Some(warning) = warning {
         note!("warning: {warning}");
+    }
+}
+
+/// Warns of the parts of preemption that no forecast has.
+fn warn_of_preemption(cluster: &Cluster, qualities: &[Quality]) {
+    for what in cluster.preemption_left_out(qualities) {
+        note!("warning: no forecast has {what}");
     }
 }
 

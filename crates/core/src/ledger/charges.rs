@@ -1,9 +1,11 @@
 //! Changes of the decayed usage where the allocations of jobs change.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Ledger;
 use super::usage::{Owner, Usage};
+use super::weights::UsageWeights;
 use crate::{Entry, JobId, Procs, Span, State, Time};
 
 /// The owner and the allocated processors of a job, before a change.
@@ -38,11 +40,25 @@ impl Ledger {
         self.usage = Some(usage);
     }
 
-    /// Returns the processors that the jobs of each user and group hold.
+    /// Counts resources by these weights from now on, and not processors only. Call it before [`count_usage`](Ledger::count_usage).
+    pub fn weigh_usage(&mut self, weights: Option<Arc<UsageWeights>>) {
+        self.weights = weights;
+    }
+
+    /// Returns what a job costs now: its processors, or by weights.
+    fn cost(&self, entry: &Entry) -> u64 {
+        let procs = entry.allocated();
+        match (&self.weights, entry.placement()) {
+            (Some(weights), Some(placement)) if !procs.is_zero() => weights.charge(&entry.request, placement),
+            _ => procs.get(),
+        }
+    }
+
+    /// Returns what the jobs of each user and group cost now.
     fn procs_of_owners(&self) -> BTreeMap<Owner, u64> {
         let mut found: BTreeMap<Owner, u64> = BTreeMap::new();
         for entry in self.jobs.iter().flatten().filter(|entry| !entry.allocated().is_zero()) {
-            *found.entry(Owner::from_request(&entry.request)).or_default() += entry.allocated().get();
+            *found.entry(Owner::from_request(&entry.request)).or_default() += self.cost(entry);
         }
         found
     }
@@ -63,7 +79,7 @@ impl Ledger {
         for (since, _, job) in runs {
             let entry = self.entry(job);
             if !entry.allocated().is_zero() {
-                usage.change(since, Owner::from_request(&entry.request), 0, entry.allocated().get());
+                usage.change(since, Owner::from_request(&entry.request), 0, self.cost(entry));
             }
         }
         usage
@@ -73,13 +89,13 @@ impl Ledger {
     pub(super) fn charge(&self, job: JobId) -> Option<Charge> {
         self.usage.as_ref()?;
         let entry = self.get(job)?;
-        Some(Charge { owner: Owner::from_request(&entry.request), procs: entry.allocated().get() })
+        Some(Charge { owner: Owner::from_request(&entry.request), procs: self.cost(entry) })
     }
 
     /// Counts the usage of a job up to `now`, and continues with its holdings after a change.
     pub(super) fn recharge(&mut self, job: JobId, now: Time, before: Option<Charge>) {
         let Some(Charge { owner, procs }) = before else { return };
-        let after = self.get(job).map_or(0, |entry| entry.allocated().get());
+        let after = self.get(job).map_or(0, |entry| self.cost(entry));
         if let Some(usage) = self.usage.as_mut().filter(|_| after != procs) {
             usage.change(now, owner, procs, after);
         }

@@ -17,6 +17,8 @@ mod slots;
 
 mod usage;
 
+mod weights;
+
 mod charges;
 
 pub(crate) use changes::PartialAllocation;
@@ -27,8 +29,10 @@ pub use matrix::{Matrix, Slicing, Slot};
 use names::Names;
 pub use progress::{Pace, Progress, span as span_of_work, work};
 pub use usage::Usage;
+pub use weights::{ResourceWeights, UsageWeights};
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::violation::Rule;
 use crate::{
@@ -69,6 +73,8 @@ pub struct Ledger {
     user_states: BTreeMap<u32, PolicyState>,
     /// The decayed usage of users and groups, if the policy needs it.
     usage: Option<Box<Usage>>,
+    /// The weights of resources in the usage, if it is not one of processors.
+    weights: Option<Arc<UsageWeights>>,
     jobs: Vec<Option<Entry>>,
     admissions: u64,
     /// The number of decisions on the starts of jobs.
@@ -101,6 +107,7 @@ impl Ledger {
             host_states: vec![],
             user_states: BTreeMap::new(),
             usage: None,
+            weights: None,
             jobs: vec![],
             admissions: 0,
             decisions: 0,

@@ -94,6 +94,7 @@ impl Scheduler {
             Refusal::NoWindow => "it has no window within the horizon of the policy",
             Refusal::Deadline => "it has no window before its deadline",
             Refusal::TooLarge => "it is too large for the nodes in service",
+            Refusal::Preempted => "it was preempted, and the policy does not run it again",
             Refusal::BeyondClasses => {
                 "it is in no class of the policy, or too large for the nodes of its class"
             }

@@ -277,6 +277,7 @@ enum RefusalLine {
     TooLarge,
     NoWindow,
     Deadline,
+    Preempted,
 }
 
 impl JournalLine {

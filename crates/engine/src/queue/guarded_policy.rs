@@ -1,9 +1,11 @@
 //! A guard around the policy of a queue: a panic of the policy stops its queue and not the daemon.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use miserly_core::{
-    Context, Culprit, Event, HostId, JobId, Ledger, Policy, Rule, Slicing, Span, Time, Violation,
+    Context, Culprit, Event, HostId, JobId, Ledger, Policy, Rule, Slicing, Span, Time, UsageWeights,
+    Violation,
 };
 
 /// A policy whose panic is a violation.
@@ -54,6 +56,10 @@ impl Policy for GuardedPolicy {
 
     fn usage_half_life(&self) -> Option<Span> {
         self.policy.usage_half_life()
+    }
+
+    fn usage_weights(&self) -> Option<Arc<UsageWeights>> {
+        self.policy.usage_weights()
     }
 
     fn kept_hosts(&self, ledger: &Ledger) -> Vec<HostId> {

@@ -1,9 +1,12 @@
 //! Queues whose policy made a mistake: they are stopped, and the others go on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode};
-use miserly_core::{Context, Event, JobId, Ledger, Policy, Slicing, Span, System, Time, Violation};
+use miserly_core::{
+    Context, Event, JobId, Ledger, Policy, Slicing, Span, System, Time, UsageWeights, Violation,
+};
 
 use crate::Queue;
 
@@ -63,6 +66,7 @@ struct StoppedPolicy {
     names_pes: bool,
     slicing: Option<Slicing>,
     usage_half_life: Option<Span>,
+    usage_weights: Option<Arc<UsageWeights>>,
 }
 
 impl StoppedPolicy {
@@ -72,6 +76,7 @@ impl StoppedPolicy {
             names_pes: policy.is_some_and(Policy::names_pes),
             slicing: policy.and_then(Policy::slices_time),
             usage_half_life: policy.and_then(Policy::usage_half_life),
+            usage_weights: policy.and_then(Policy::usage_weights),
         }
     }
 }
@@ -91,6 +96,10 @@ impl Policy for StoppedPolicy {
 
     fn usage_half_life(&self) -> Option<Span> {
         self.usage_half_life
+    }
+
+    fn usage_weights(&self) -> Option<Arc<UsageWeights>> {
+        self.usage_weights.clone()
     }
 
     fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}

@@ -11,6 +11,8 @@ mod late;
 
 mod plan;
 
+mod preempted;
+
 mod selective;
 
 mod slurm;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use miserly_core::{Demand, HostId, Kind, Resources, Span, Time};
 
 use super::fit::{Part, held, times};
+use super::preempted;
 use super::world::{Running, World};
 use crate::order::arrival;
 use crate::{NaiveCycles, NaiveLimits, NaiveOrder};
@@ -19,29 +20,35 @@ pub(super) fn pass(
     cycles: NaiveCycles,
     last: &mut Option<Time>,
 ) -> Option<Time> {
-    main_loop(world, order, cycles.limits);
-    if world.waiting.is_empty() {
-        return None;
-    }
-    if cycles.is_due(world.now, last) {
-        Cycle::new(world, cycles).run(world, order);
-    }
-    Some(cycles.after(world.now))
+    preempted::settle(world, order, cycles);
+    main_loop(world, order, cycles);
+    let cycle = if world.waiting.is_empty() {
+        None
+    } else {
+        if cycles.is_due(world.now, last) {
+            Cycle::new(world, cycles).run(world, order);
+        }
+        Some(cycles.after(world.now))
+    };
+    let leave = world.holding().filter_map(|running| Some(running.leaves?.0));
+    let again = world.again.iter().map(|(at, _)| *at);
+    cycle.into_iter().chain(leave).chain(again).min()
 }
 
 /// Starts jobs in order. The hosts that a job could have which does not fit are closed for all jobs behind it.
 ///
 /// Those that would exceed a limit are passed.
-fn main_loop(world: &mut World<'_>, order: NaiveOrder, limits: NaiveLimits) {
+fn main_loop(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
     let mut open: BTreeSet<usize> = (0..world.machine.hosts().len()).collect();
-    for job in world.queue(order) {
-        let (too_many, too_wide) = exceeded(world, limits, job);
+    for job in preempted::queue(world, order, cycles) {
+        let (too_many, too_wide) = exceeded(world, cycles.limits, job);
         if too_many || too_wide {
             continue;
         }
         let demand = world.demand(job);
         match choose(world, &free(world), &open, &demand) {
             Some(parts) => world.start(job, parts),
+            None if preempted::make_room(world, job, &open, cycles) => {}
             None => open.retain(|host| !permits(world, &demand, *host)),
         }
         if open.is_empty() {
@@ -50,16 +57,16 @@ fn main_loop(world: &mut World<'_>, order: NaiveOrder, limits: NaiveLimits) {
     }
 }
 
-fn exceeded(world: &World<'_>, limits: NaiveLimits, job: usize) -> (bool, bool) {
+pub(super) fn exceeded(world: &World<'_>, limits: NaiveLimits, job: usize) -> (bool, bool) {
     limits.exceeded(world.request(job), world.running.iter().map(|running| world.request(running.job)))
 }
 
-fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
+pub(super) fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
     world.machine.permits(demand.group(), HostId(u32::try_from(host).unwrap_or(u32::MAX)))
 }
 
 /// Returns what the running jobs leave of each host.
-fn free(world: &World<'_>) -> Vec<Resources> {
+pub(super) fn free(world: &World<'_>) -> Vec<Resources> {
     let mut free: Vec<Resources> = world.machine.hosts().iter().map(|host| host.capacity).collect();
     for part in world.holding().flat_map(|running| &running.parts) {
         free[part.host] = free[part.host].minus(&part.amount).expect("there is room for each job");
@@ -68,7 +75,7 @@ fn free(world: &World<'_>) -> Vec<Resources> {
 }
 
 /// Chooses the hosts of a job: the best fit among runs of consecutive hosts, or else the largest run and the best fit for the rest.
-fn choose(
+pub(super) fn choose(
     world: &World<'_>,
     free: &[Resources],
     open: &BTreeSet<usize>,
@@ -144,7 +151,7 @@ impl Cycle {
 
     fn run(&mut self, world: &mut World<'_>, order: NaiveOrder) {
         let mut tried = 0;
-        for job in world.queue(order) {
+        for job in preempted::queue(world, order, self.cycles) {
             let (too_many, too_wide) = exceeded(world, self.cycles.limits, job);
             if too_many {
                 continue;
@@ -153,8 +160,22 @@ impl Cycle {
             if tried > self.cycles.most {
                 return;
             }
+            if !too_wide && self.makes_room(world, job) {
+                continue;
+            }
             self.plan(world, job, !too_wide);
         }
+    }
+
+    /// Starts a job in the place of running ones, on hosts without a reservation, if it fits there in no other way.
+    fn makes_room(&self, world: &mut World<'_>, job: usize) -> bool {
+        let (now, end) = (world.now, world.now + world.request(job).planned());
+        let mut open: BTreeSet<usize> = (0..world.machine.hosts().len()).collect();
+        for other in self.reserved.iter().filter(|other| other.from <= end && other.until > now) {
+            open.retain(|host| !other.hosts.contains(host));
+        }
+        let fits = choose(world, &free(world), &open, &world.demand(job)).is_some();
+        !fits && preempted::make_room(world, job, &open, self.cycles)
     }
 
     /// Starts a job if it may start, reserves hosts for it, or leaves it out.
@@ -218,7 +239,10 @@ fn first_start(world: &World<'_>, open: &BTreeSet<usize>, demand: &Demand) -> Op
         return Some((world.now, parts));
     }
     let mut running: Vec<&Running> = world.holding().collect();
-    let end_of = |running: &Running| running.expected.max(world.now + Span::TICK);
+    let end_of = |running: &Running| {
+        let end = running.leaves.map_or(running.expected, |(at, _)| at.min(running.expected));
+        end.max(world.now + Span::TICK)
+    };
     // Ends at one instant are in the order of the submissions.
     running.sort_by_key(|running| (end_of(running), arrival(running.job, world.jobs)));
     let running: Vec<(Time, &[Part])> =

@@ -16,12 +16,16 @@ pub(super) struct Running {
     pub(super) parts: Vec<Part>,
     /// Its start plus its planned span.
     pub(super) expected: Time,
+    /// Its start.
+    pub(super) since: Time,
+    /// The instant at which it leaves the machine for another job, and that job.
+    pub(super) leaves: Option<(Time, usize)>,
     /// Its start plus its runtime, for the event loop only.
     end: Time,
     /// Whether the job was reported as overdue.
     noticed: bool,
     /// Whether it ends now, as expected. Its resources then count as free.
-    gone: bool,
+    pub(super) gone: bool,
 }
 
 /// The state of the run. Jobs are identified by their positions in `jobs`, hosts by theirs in the
@@ -50,6 +54,8 @@ pub(super) struct World<'a> {
     wake: Option<Time>,
     /// The instant of the last cycle.
     cycle: Option<Time>,
+    /// The jobs that left the machine, with the instants from which on they wait again.
+    pub(super) again: Vec<(Time, usize)>,
 }
 
 impl<'a> World<'a> {
@@ -70,6 +76,7 @@ impl<'a> World<'a> {
             beside: Some(Beside::new(machine.capacity().cpus_count().get(), jobs.len())),
             wake: None,
             cycle: None,
+            again: Vec::new(),
         }
     }
 
@@ -137,6 +144,8 @@ impl<'a> World<'a> {
 
     fn end(&mut self, job: usize) {
         self.running.retain(|running| running.job != job);
+        // It was taken off the machine at the instant of its end.
+        self.again.retain(|(_, other)| *other != job);
     }
 
     /// Reports overdue jobs and returns whether there are any.
@@ -235,6 +244,7 @@ impl World<'_> {
         let (expected, end) = (self.now + request.planned(), self.now + runtime.0);
         self.waiting.retain(|&other| other != job);
         self.starts[job] = Some((self.now, parts.clone()));
-        self.running.push(Running { job, parts, expected, end, noticed: false, gone: false });
+        let (since, leaves) = (self.now, None);
+        self.running.push(Running { job, parts, expected, since, leaves, end, noticed: false, gone: false });
     }
 }

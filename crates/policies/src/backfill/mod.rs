@@ -52,6 +52,6 @@ pub use fcfs::Fcfs;
 pub use reservations::{Reservation, Reservations};
 pub use rules::{BackfillRules, ReservationDepth};
 pub use slurm::{
-    CyclePlan, NodePlan, Planned, RunningLimits, RunningLimitsError, Simple, SlurmLike, SlurmRules,
-    select_hosts,
+    BillingWeights, BillingWeightsError, CyclePlan, NodePlan, Planned, PreemptionOrder, PreemptionRules,
+    PreemptionRulesError, RunningLimits, RunningLimitsError, Simple, SlurmLike, SlurmRules, select_hosts,
 };

@@ -20,6 +20,7 @@ pub static IMMEDIATE: PolicyDescriptor = PolicyDescriptor {
         shared_hosts: true,
         suspension: true,
         requeue: true,
+        quanta: true,
         ..Needs::NONE
     },
     spellings: &[Spelling {

@@ -41,6 +41,10 @@ pub enum Domain {
     Shares,
     /// Limits of running jobs in quotes, or none.
     RunningLimits,
+    /// Rules of preemption in quotes, or none.
+    Preemption,
+    /// Weights of resources in quotes, or none.
+    Billing,
     /// A duration, as `miserly_units` reads it.
     Duration {
         /// The shortest, in seconds.
@@ -56,6 +60,8 @@ pub(super) const NEVER: Word = ("none", "never");
 
 const NO_SHARES: Word = ("none", "no tree");
 const NO_LIMITS: Word = ("none", "no limits");
+const NO_BILLING: Word = ("none", "processors cost 1");
+const NO_PREEMPTION: Word = ("none", "no job is preempted");
 
 impl Domain {
     /// Returns every value that has a name, with its meaning.
@@ -77,6 +83,8 @@ impl Domain {
             Domain::Duration { none: true, .. } => vec![NEVER],
             Domain::Shares => vec![NO_SHARES],
             Domain::RunningLimits => vec![NO_LIMITS],
+            Domain::Preemption => vec![NO_PREEMPTION],
+            Domain::Billing => vec![NO_BILLING],
             Domain::Number | Domain::Integer(..) | Domain::Duration { none: false, .. } => vec![],
         }
     }
@@ -135,6 +143,12 @@ impl fmt::Display for Domain {
             Domain::Shares => f.write_str("none, or a tree of shares in quotes, such as '2*(u1, u2), 1*g3'"),
             Domain::RunningLimits => f.write_str(
                 "none, or limits of running jobs in quotes, such as '1+3: user_jobs=2, user_procs=64; all: jobs=10, procs=1000'",
+            ),
+            Domain::Billing => f.write_str(
+                "none, or weights of resources in quotes, such as '1+3: cpus=1, memory=0.25, gpus=4, hosts=0, sum=largest'",
+            ),
+            Domain::Preemption => f.write_str(
+                "none, or rules of preemption in quotes, such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s; 2: by=3, mode=cancel, rank=2'",
             ),
             Domain::Duration { least, none } => {
                 let or_none = if *none { ", or none" } else { "" };

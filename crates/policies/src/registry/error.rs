@@ -3,7 +3,7 @@
 use miserly_formula::FormulaError;
 
 use super::SyntaxError;
-use crate::backfill::RunningLimitsError;
+use crate::backfill::{BillingWeightsError, PreemptionRulesError, RunningLimitsError};
 use crate::shared::{Profile, ShareTreeError};
 
 /// A policy that cannot be built as requested.
@@ -111,6 +111,26 @@ pub enum PolicyError {
         name: &'static str,
         /// The problem.
         problem: RunningLimitsError,
+    },
+    /// Text in quotes that has no weights.
+    #[error("policy {policy}, {name}: {problem}")]
+    BadBilling {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The problem.
+        problem: BillingWeightsError,
+    },
+    /// Text in quotes that is no list of rules of preemption.
+    #[error("policy {policy}, {name}: {problem}")]
+    BadPreemption {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The problem.
+        problem: PreemptionRulesError,
     },
     /// A tree of shares without an order that uses it, or such an order without a tree.
     #[error(

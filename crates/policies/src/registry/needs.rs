@@ -49,6 +49,10 @@ needs! {
         swapping,
         /// It returns running jobs to the queue.
         requeue,
+        /// It starts jobs for a quantum, after which they may wait again.
+        quanta,
+        /// It ends running jobs before their limits, for good.
+        cancellation,
         /// The jobs that it returns to the queue keep the work that is done.
         checkpoints,
         /// It resizes running jobs.
@@ -91,6 +95,7 @@ impl Needs {
     pub fn unmet_in_daemon(&self) -> Option<&'static str> {
         let unable = [
             (self.checkpoints, "keep_work=true: a process that is taken off the machine loses its work"),
+            (self.cancellation, "it ends jobs before their limits, for good"),
             (self.known_runtimes, "it uses actual runtimes, which only a simulation knows"),
             (self.beyond_limits, "it plans jobs beyond their time limits, at which the daemon ends them"),
         ];
@@ -103,6 +108,7 @@ impl Needs {
             (self.host_table, "a table of job classes, which a cluster does not have"),
             (self.swapping, "to swap out suspended jobs"),
             (self.checkpoints, "to keep the work of jobs that it returns to the queue"),
+            (self.cancellation, "to end jobs before their limits, for good"),
             (self.resizing, "to resize jobs"),
             (self.time_slices, "to slice time"),
             (self.named_processors, "to choose processors"),

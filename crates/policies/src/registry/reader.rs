@@ -12,7 +12,10 @@ use super::error::nearest;
 use super::syntax::{Arg, WrittenValue};
 use super::{DefaultValue, Param, Params, PolicyDescriptor, PolicyError, PolicySpec, Registry};
 use crate::backfill::policies::Point;
-use crate::backfill::{RunningLimits, RunningLimitsError};
+use crate::backfill::{
+    BillingWeights, BillingWeightsError, PreemptionRules, PreemptionRulesError, RunningLimits,
+    RunningLimitsError,
+};
 use crate::shared::{Draw, JobFacts, Order, Priority, ShareTree, ShareTreeError, Weight};
 
 /// Declares the parameters of a policy and reads their values.
@@ -120,6 +123,8 @@ enum Mistake {
     Policy(Box<PolicyError>),
     Shares(ShareTreeError),
     Limits(RunningLimitsError),
+    Preemption(PreemptionRulesError),
+    Billing(BillingWeightsError),
 }
 
 /// A value, with its canonical form where that is not the text as written.
@@ -379,6 +384,28 @@ impl<'a> ParamReader<'a> {
         Ok(self.read(name, Domain::RunningLimits, "none", doc, read)?.unwrap_or_default())
     }
 
+    /// Reads rules of preemption.
+    ///
+    /// # Errors
+    /// As the other methods.
+    pub fn preemption(
+        &mut self,
+        name: &'static str,
+        doc: &'static str,
+    ) -> Result<PreemptionRules, PolicyError> {
+        let read = |written: &WrittenValue| in_quotes(written, Mistake::Preemption);
+        Ok(self.read(name, Domain::Preemption, "none", doc, read)?.unwrap_or_default())
+    }
+
+    /// Reads weights of resources.
+    ///
+    /// # Errors
+    /// As the other methods.
+    pub fn billing(&mut self, name: &'static str, doc: &'static str) -> Result<BillingWeights, PolicyError> {
+        let read = |written: &WrittenValue| in_quotes(written, Mistake::Billing);
+        Ok(self.read(name, Domain::Billing, "none", doc, read)?.unwrap_or_default())
+    }
+
     fn shares(&mut self) -> Result<Option<ShareTree>, PolicyError> {
         let name = "shares";
         let doc = "the tree of the shares of users and groups, for orders that use fair_tree";
@@ -460,6 +487,10 @@ impl<'a> ParamReader<'a> {
             Mistake::Formula(problem) => PolicyError::BadFormula { policy: self.policy.name, name, problem },
             Mistake::Shares(problem) => PolicyError::BadShares { policy: self.policy.name, name, problem },
             Mistake::Limits(problem) => PolicyError::BadLimits { policy: self.policy.name, name, problem },
+            Mistake::Billing(problem) => PolicyError::BadBilling { policy: self.policy.name, name, problem },
+            Mistake::Preemption(problem) => {
+                PolicyError::BadPreemption { policy: self.policy.name, name, problem }
+            }
             Mistake::Policy(problem) => PolicyError::Within { policy: self.policy.name, name, problem },
         })?;
         let given = given.map(|written| text.unwrap_or_else(|| written.text().to_owned()));

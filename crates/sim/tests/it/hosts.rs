@@ -7,8 +7,8 @@ use miserly_sim::{Finished, Job};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, LIMITED, ON_HOSTS, SEED, forms_workload, hosts_workload, jobs, machine as machine_of,
-    processors_on, run_on,
+    BOTH, LIMITED, ON_HOSTS, PREEMPTING, SEED, forms_workload, hosts_workload, in_three_queues, jobs,
+    machine as machine_of, processors_on, run_on,
 };
 
 /// More depths, more orders of the candidates, held heads, and orders that count bypasses.
@@ -179,6 +179,19 @@ proptest! {
             job
         }).filter(|job| machine.could_hold(&job.request)).collect();
         agree_on(&machine, &jobs, &LIMITED)?;
+    }
+}
+
+proptest! {
+    #[test]
+    fn slurm_preempts_the_same_jobs(
+        (machine, jobs) in prop_oneof![
+            hosts_workload(true, Spread::Any, Sharing::Shared),
+            hosts_workload(true, Spread::Any, Sharing::Whole),
+            forms_workload(true, Sharing::Shared),
+        ],
+    ) {
+        agree_on(&machine, &in_three_queues(jobs), &PREEMPTING)?;
     }
 }
 

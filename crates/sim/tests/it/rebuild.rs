@@ -7,8 +7,9 @@ use miserly_sim::{Job, Observer, Simulation};
 use proptest::prelude::*;
 
 use crate::support::{
-    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, Quad, SEED, Schedule, disclosing, forms_workload,
-    hosts_workload, in_order, jobs_for, run, run_on, some_policies, workload,
+    BOTH, MORE_ON_HOSTS, ON_HOSTS, ON_SHARED_HOSTS, PREEMPTING, Quad, SEED, Schedule, disclosing,
+    forms_workload, hosts_workload, in_order, in_three_queues, jobs_for, run, run_on, some_policies,
+    workload,
 };
 
 /// Runs with the policy replaced by a new one after each round for which `replace` returns true.
@@ -69,6 +70,31 @@ proptest! {
         turn in 0..3usize,
     ) {
         on_machine(&machine, &jobs, ON_HOSTS.iter().chain(&MORE_ON_HOSTS).skip(turn).step_by(3), &replace)?;
+    }
+}
+
+proptest! {
+    #[test]
+    fn with_preempted_jobs_too(
+        (machine, jobs) in prop_oneof![
+            hosts_workload(true, Spread::Any, Sharing::Shared),
+            hosts_workload(true, Spread::One, Sharing::Shared),
+            forms_workload(true, Sharing::Shared),
+        ],
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        on_machine(&machine, &in_three_queues(jobs), PREEMPTING.iter(), &replace)?;
+    }
+
+    #[test]
+    fn with_preempted_jobs_on_processors_too(
+        (procs, quads) in workload(true),
+        replace in prop::collection::vec(any::<bool>(), 1..20),
+    ) {
+        for policy in PREEMPTING {
+            let jobs = in_three_queues(jobs_for(policy, &quads));
+            on_machine(&Machine::plain(procs), &jobs, [policy].iter(), &replace)?;
+        }
     }
 }
 

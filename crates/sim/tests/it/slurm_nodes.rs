@@ -122,3 +122,100 @@ fn jobs_over_a_limit_are_passed() {
     assert_eq!(of_resource("all: gpus=1"), [0, 100, 2]);
     assert_eq!(of_resource("all: user_memory=1"), [0, 100, 2]);
 }
+
+/// Runs jobs on four nodes of four processors, each job by its submission, queue, processors, limit and runtime. Returns their last starts;
+/// none if it has not ended.
+fn preempted(policy: &str, jobs: &[(i64, u32, u64, i64, i64)]) -> Vec<Option<i64>> {
+    let plain: Vec<(i64, u64, i64, i64)> =
+        jobs.iter().map(|&(submit, _, procs, limit, runtime)| (submit, procs, limit, runtime)).collect();
+    let mut all = jobs_of(&plain);
+    for (job, (_, queue, ..)) in all.iter_mut().zip(jobs) {
+        job.request.queue = Some(*queue);
+    }
+    let nodes = machine(&[(4, 0); 4]).with_spread(Spread::Any);
+    let policy = format!("slurm(bf_interval=10s, bf_resolution=1s, {policy})");
+    let ended = run_on(&nodes, &all, &policy, EventOrder::Batched).0;
+    let start =
+        |number: i64| ended.iter().find(|job| job.request.number == number).map(|job| job.start.secs());
+    (1..).take(jobs.len()).map(start).collect()
+}
+
+#[test]
+fn a_job_of_a_higher_queue_takes_the_place_of_others() {
+    // Two jobs of two nodes each, and one of three nodes that takes both. They wait for 20 s, and begin anew.
+    let jobs = [(0, 1, 8, 100, 100), (1, 1, 8, 100, 100), (5, 2, 12, 50, 50)];
+    let starts = preempted("preempt='1: by=2', requeue_delay=20s", &jobs);
+    assert_eq!(starts, [Some(55), Some(55), Some(5)]);
+    // Jobs of the same queue wait.
+    let equal = [(0, 1, 8, 100, 100), (1, 1, 8, 100, 100), (5, 1, 12, 50, 50)];
+    assert_eq!(preempted("preempt='1: by=2'", &equal), [Some(0), Some(1), Some(101)]);
+    // Those that are ended for good never end by themselves.
+    assert_eq!(preempted("preempt='1: by=2, mode=cancel'", &jobs), [None, None, Some(5)]);
+    // Each has its time of exemption, and the cycle at 110 is the first one after it.
+    let exempt = preempted("preempt='1: by=2, exempt=40s', requeue_delay=20s", &jobs);
+    assert_eq!(exempt, [Some(100), Some(100), Some(50)]);
+    // In the time of grace the others run on, and the first job ends by itself.
+    let ends = [(0, 1, 8, 100, 12), (1, 1, 8, 100, 100), (5, 2, 12, 50, 50)];
+    let grace = preempted("preempt='1: by=2, grace=30s', requeue_delay=20s", &ends);
+    assert_eq!(grace, [Some(0), Some(85), Some(35)]);
+}
+
+#[test]
+fn few_and_unimportant_jobs_are_preempted() {
+    // Four jobs on a node each. The last of queue 1 has the lower rank, and the search stops with it.
+    let jobs = [
+        (0, 3, 4, 100, 100),
+        (1, 1, 4, 100, 100),
+        (2, 3, 4, 100, 100),
+        (3, 1, 4, 100, 100),
+        (9, 2, 4, 20, 20),
+    ];
+    let rules = "preempt='1: by=2; 3: by=2, rank=5', requeue_delay=1s";
+    // The first job of the lower rank makes room, and one is enough.
+    assert_eq!(preempted(rules, &jobs), [Some(0), Some(29), Some(2), Some(3), Some(9)]);
+    let youngest = format!("{rules}, preempt_youngest_first=true");
+    assert_eq!(preempted(&youngest, &jobs), [Some(0), Some(1), Some(2), Some(29), Some(9)]);
+    // Small jobs come first in the list. A search finds all four hosts by them; the next one finds that the wide job is enough.
+    let wide = [(0, 1, 4, 100, 100), (1, 1, 4, 100, 100), (2, 1, 8, 100, 100), (9, 2, 8, 20, 20)];
+    let starts = preempted("preempt='1: by=2', requeue_delay=1s", &wide);
+    assert_eq!(starts, [Some(29), Some(29), Some(2), Some(9)], "the two small ones");
+    let first = [(0, 1, 4, 100, 100), (1, 1, 12, 100, 100), (9, 2, 12, 20, 20)];
+    let one = preempted("preempt='1: by=2', requeue_delay=1s", &first);
+    assert_eq!(one, [Some(0), Some(29), Some(9)], "the small one is not needed");
+    let both = preempted("preempt='1: by=2', requeue_delay=1s, preempt_reorder_count=0", &first);
+    assert_eq!(both, [Some(0), Some(29), Some(9)], "there is one more search in any case");
+}
+
+#[test]
+fn preemption_counts_processors_where_there_are_no_nodes() {
+    let mut jobs = jobs_of(&[(0, 3, 100, 100), (1, 3, 100, 100), (5, 5, 50, 50)]);
+    for (job, queue) in jobs.iter_mut().zip([1, 1, 2]) {
+        job.request.queue = Some(queue);
+    }
+    let policy = "slurm(bf_interval=10s, preempt='1: by=2', requeue_delay=1s)";
+    let starts = starts_of(&Machine::plain(8_u64), policy, &jobs);
+    assert_eq!(starts, [55, 1, 5], "one of the two is enough");
+}
+
+#[test]
+fn resources_cost_by_the_weights_of_their_queue() {
+    // The first user has a processor and a GPU, and the second one two processors. Then each of them waits for the whole machine.
+    let mut jobs = jobs_of(&[(0, 1, 100, 100), (0, 2, 100, 100), (1, 4, 50, 50), (2, 4, 50, 50)]);
+    for (job, user) in jobs.iter_mut().zip([1, 2, 1, 2]) {
+        (job.request.user, job.request.queue) = (Some(user), Some(1));
+    }
+    jobs[0].request.demand = jobs[0].request.demand.with(Kind::Gpus, 1);
+    let capacity = Resources::cpus(4_u64).with(Kind::Gpus, 1);
+    let machine = Machine::new(vec![Host { name: "a".to_owned(), capacity }]).with_spread(Spread::Any);
+    let starts = |billing: &str| {
+        let policy = format!("slurm(order='-usage', half_life=none, billing={billing})");
+        starts_of(&machine, &policy, &jobs)
+    };
+    assert_eq!(starts("none"), [0, 0, 100, 150]);
+    assert_eq!(starts("'1: cpus=1, gpus=4'"), [0, 0, 150, 100]);
+    assert_eq!(starts("'1: cpus=1, gpus=4; 2: cpus=9'"), [0, 0, 150, 100]);
+    // Those of another queue do not count.
+    assert_eq!(starts("'2: cpus=1, gpus=4'"), [0, 0, 100, 150]);
+    // The second user has two processors, the larger of both products.
+    assert_eq!(starts("'1: cpus=1, gpus=1.5, sum=largest'"), [0, 0, 100, 150]);
+}

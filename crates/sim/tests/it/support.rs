@@ -211,6 +211,25 @@ pub(crate) const LIMITED: [&str; 5] = [
     "slurm(bf_interval=2s, bf_resolution=1s, limits='all: memory=3; all: user_memory=1')",
 ];
 
+/// Preemption, for jobs of three queues.
+pub(crate) const PREEMPTING: [&str; 6] = [
+    "slurm(bf_interval=1s, bf_resolution=1s, preempt='0: by=1+2; 1: by=2, rank=1', requeue_delay=2s)",
+    "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by=1+2, exempt=3s; 1: by=2', requeue_delay=1s, order=shortest)",
+    "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=2, grace=2s; 1: by=2, rank=3, grace=5s', requeue_delay=4s)",
+    "slurm(bf_interval=2s, bf_resolution=2s, preempt='0: by=2; 1: by=2', preempt_youngest_first=true, requeue_delay=3s, order=widest)",
+    "slurm(bf_interval=1s, bf_resolution=1s, preempt='1: by=0+2; 2: by=0', preempt_reorder_count=0, requeue_delay=1s)",
+    "slurm(bf_interval=5s, bf_resolution=1s, preempt='0: by=1+2; 1: by=2', preempt_reorder_count=3, preempt_strict_order=true, requeue_delay=2s, limits='all: jobs=4')",
+];
+
+/// Returns jobs of three queues.
+pub(crate) fn in_three_queues(jobs: Vec<Job>) -> Vec<Job> {
+    let queue = |mut job: Job| {
+        job.request.queue = u32::try_from(job.request.number % 3).ok();
+        job
+    };
+    jobs.into_iter().map(queue).collect()
+}
+
 /// Every policy of the family with every order.
 pub(crate) fn policies() -> Vec<String> {
     let mut all = Vec::new();

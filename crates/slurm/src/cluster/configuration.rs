@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::values::{Amount, Limit, default_memory, limit};
 use crate::fields::Fields;
-use crate::{Slurm, SlurmError};
+use crate::{PreemptionSettings, Slurm, SlurmError};
 
 /// The configuration of a cluster, as far as it is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -48,7 +48,7 @@ pub struct Configuration {
     /// The flags of the priorities, if any.
     pub priority_flags: Option<String>,
     /// How jobs are preempted, if they are.
-    pub preemption: Option<String>,
+    pub preemption: Option<PreemptionSettings>,
     /// The unit of allocation: whole nodes, or parts of them.
     pub select: String,
     /// The accounted resources of a node, such as `CR_CORE_MEMORY`.
@@ -69,12 +69,6 @@ impl Configuration {
         let (period, boot) = self.computations?;
         let period = Span::from_secs(i64::try_from(period).ok()?)?;
         Some(Computations { period, first: Time::from_secs(boot)? })
-    }
-
-    /// Returns a warning if jobs may be preempted, which no forecast simulates.
-    pub fn preempts(&self) -> Option<String> {
-        let kind = self.preemption.as_ref()?;
-        Some(format!("this cluster preempts jobs ({kind}), and no job is preempted in a forecast"))
     }
 
     /// Returns whether jobs have a part of the memory of their nodes (`SelectTypeParameters`).
@@ -123,7 +117,7 @@ impl Configuration {
             stores_scripts: value("AccountingStoreFlags").is_some_and(|what| what.contains("job_script")),
             favours_small: value("PriorityFavorSmall").is_some_and(|value| value.eq_ignore_ascii_case("yes")),
             priority_flags: value("PriorityFlags").filter(|flags| !flags.is_empty()),
-            preemption: value("PreemptType").filter(|kind| !kind.is_empty() && !kind.ends_with("none")),
+            preemption: PreemptionSettings::read(&value),
             select: required("SelectType")?,
             select_parameters: value("SelectTypeParameters").map(|text| text.to_uppercase()),
             default_memory: default_memory(&value),

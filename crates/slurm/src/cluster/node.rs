@@ -110,6 +110,10 @@ pub struct Partition {
     pub quality: Option<String>,
     /// What each resource of its jobs costs (`TRESBillingWeights`), if it is not their processors.
     pub billing_weights: Option<String>,
+    /// What becomes of its jobs that are preempted (`PreemptMode`).
+    pub preempt_mode: Option<String>,
+    /// The seconds that they have then.
+    pub grace: u64,
 }
 
 impl Partition {
@@ -131,6 +135,8 @@ impl Partition {
             default_memory: default_memory(&|key| fields.get(key).map(str::to_owned)),
             quality: fields.get("QoS").map(str::to_owned),
             billing_weights: fields.get("TRESBillingWeights").map(str::to_owned),
+            preempt_mode: fields.get("PreemptMode").map(str::to_owned),
+            grace: fields.number("GraceTime").unwrap_or(0),
         };
         Ok((fields.required("PartitionName")?.to_owned(), partition))
     }

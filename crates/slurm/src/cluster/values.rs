@@ -59,7 +59,7 @@ pub(super) fn words(list: &str, separators: [char; 2]) -> Vec<String> {
 }
 
 /// Returns a time limit: `UNLIMITED`, or `[DAYS-]HOURS:MINUTES:SECONDS` of which the first parts may lack.
-pub(super) fn limit(text: &str) -> Option<Limit> {
+pub(crate) fn limit(text: &str) -> Option<Limit> {
     if matches!(text, "UNLIMITED" | "INFINITE" | "NOT_SET" | "Partition_Limit") {
         return Some(Limit::Unlimited);
     }

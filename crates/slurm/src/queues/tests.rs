@@ -407,6 +407,67 @@ fn limits_of_running_jobs_are_in_the_forecast_or_its_absence_has_words() {
     );
 }
 
+#[test]
+fn a_limit_of_memory_holds_where_slurm_gives_out_processors_only() {
+    let mut cluster = cluster();
+    cluster.configuration.scheduler_parameters = Some("bf_interval=10,bf_resolution=1".to_owned());
+    let small =
+        |job| Job { qos: Some("small".to_owned()), user: 7, memory: Some(Amount::PerNode(60)), ..job };
+    let jobs = [
+        Job { limit: Limit::Seconds(300), ..runs(small(job(1, "batch", 1, 1)), &["a"]) },
+        small(job(2, "batch", 1, 90)),
+        job(3, "batch", 1, 80),
+    ];
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    let starts = |known: &[(&'static str, u64)]| {
+        let limits = QualityLimits { known: known.to_vec(), others: vec![] };
+        let quality = Quality { name: "small".to_owned(), limits, ..Quality::default() };
+        let limits = Limits { qualities: vec![quality], ..Limits::default() };
+        let observed = Observed { limits, ..Observed::default() };
+        let all = crate::forecasts(&cluster, &Forecaster::default(), None, &observed, 2);
+        all.jobs.iter().map(|one| (one.job.clone(), one.median - one.made)).collect::<Vec<_>>()
+    };
+    let expected = |second| [("2".to_owned(), second), ("3".to_owned(), 1)];
+    // The first job ends in 200 s.
+    assert_eq!(starts(&[("memory", 100)]), expected(200));
+    assert_eq!(starts(&[("user_memory", 119)]), expected(200));
+    assert_eq!(starts(&[("memory", 120)]), expected(1));
+    // No node has GPUs, and no job asks for any.
+    assert_eq!(starts(&[("gpus", 0)]), expected(1));
+}
+
+#[test]
+fn a_job_of_a_higher_tier_is_forecast_in_the_place_of_others() {
+    let mut cluster = cluster();
+    cluster.configuration.scheduler_parameters = Some("bf_interval=10,bf_resolution=1".to_owned());
+    let jobs = [
+        Job { limit: Limit::Seconds(5000), ..runs(job(1, "batch", 4, 1), &["b"]) },
+        Job { limit: Limit::Seconds(300), ..runs(job(2, "batch", 4, 1), &["a"]) },
+        job(3, "fast", 4, 90),
+    ];
+    cluster.jobs = jobs.map(|job| (job.id.clone(), job)).into();
+    let wait = |cluster: &Cluster| {
+        let all = crate::forecasts(cluster, &Forecaster::default(), None, &Observed::default(), 2);
+        all.jobs.first().map(|one| one.median - one.made).ok_or(all.left_out)
+    };
+    assert_eq!(wait(&cluster), Ok(4900));
+    let preempting = |mode: &str| {
+        let value = |key: &str| match key {
+            "PreemptType" => Some("preempt/partition_prio".to_owned()),
+            "PreemptMode" => Some(mode.to_owned()),
+            _ => None,
+        };
+        let mut cluster = cluster.clone();
+        cluster.configuration.preemption = crate::PreemptionSettings::read(&value);
+        wait(&cluster)
+    };
+    assert_eq!(preempting("CANCEL"), Ok(1));
+    assert_eq!(preempting("REQUEUE"), Ok(1));
+    assert_eq!(preempting("OFF"), Ok(4900));
+    let why = "it may suspend running jobs such as 1, which is not simulated";
+    assert_eq!(preempting("GANG,SUSPEND"), Err([("3".to_owned(), why.to_owned())].into()));
+}
+
 /// Returns a job that is not yet submitted.
 fn new_job(partition: &str, cpus: u64, seconds: u64) -> NewJob {
     NewJob { cpus, seconds, partition: Some(partition.to_owned()), ..NewJob::default() }

@@ -108,6 +108,7 @@ impl Site {
             jobs: self.ended(&accounting.log, &accounting.ids),
             machine,
             past: self.past_usage(processor_billing),
+            billed: self.past_usage(1.0),
             processor_billing,
             shares: self.shares(),
             computations: self.computations(),
@@ -171,9 +172,16 @@ impl Site {
     /// Returns the jobs of the accounting that have ended, as far as their times are known.
     fn ended(&self, log: &ImportedLog, ids: &[i64]) -> Vec<RecordedJob> {
         let runs = self.runs_by_start();
+        // The last run of each job, if it was preempted.
+        let mut preempted: BTreeMap<i64, JobNumber> = BTreeMap::new();
         let job = |(record, id): (&Record, &i64)| {
             let (_, start) = times(record)?;
-            self.recorded(record, runs.get(&(*id, self.wall(start))).copied())
+            let mut run = self.recorded(record, runs.get(&(*id, self.wall(start))).copied())?;
+            run.rerun_of = preempted.remove(id);
+            if run.is_preempted {
+                preempted.insert(*id, run.request.number);
+            }
+            Some(run)
         };
         log.records.iter().zip(ids).filter_map(job).collect()
     }
@@ -206,6 +214,8 @@ impl Site {
             end: Some(start + runtime),
             placement: None,
             billing,
+            is_preempted: run.is_some_and(|run| run.is_preempted),
+            rerun_of: None,
         })
     }
 
@@ -244,7 +254,15 @@ impl Site {
         let form = self.forms.form(&request, row);
         let request = Request { form, ..request };
         let billing = row.and_then(|row| row.billing);
-        Some(RecordedJob { request, start, end: None, placement: None, billing })
+        Some(RecordedJob {
+            request,
+            start,
+            end: None,
+            placement: None,
+            billing,
+            is_preempted: false,
+            rerun_of: None,
+        })
     }
 
     /// Returns the wall time of an instant.
@@ -263,6 +281,8 @@ pub(super) struct Prepared {
     pub(super) jobs: Vec<RecordedJob>,
     machine: Machine,
     past: BTreeMap<u32, f64>,
+    /// The same by what the jobs cost.
+    billed: BTreeMap<u32, f64>,
     processor_billing: f64,
     /// The tree of the shares of the associations, if they are known.
     shares: Option<ShareTree>,
@@ -272,12 +292,14 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn comparison<'a>(&'a self, policy: &'a PolicySpec) -> Comparison<'a> {
+        // Such a policy counts what its jobs cost, and any other one their processors.
+        let is_billed = policy.is_given("billing");
         Comparison {
             jobs: &self.jobs,
             machine: &self.machine,
             policy,
-            past: &self.past,
-            processor_billing: self.processor_billing,
+            past: if is_billed { &self.billed } else { &self.past },
+            processor_billing: if is_billed { 1.0 } else { self.processor_billing },
             shares: self.shares.as_ref(),
             computations: self.computations,
             counts_ends: self.counts_ends,

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use miserly_core::{JobNumber, Time};
 use miserly_policies::PolicySpec;
 use miserly_slurm::{
-    BackfillCycles, Comparison, CycleAudit, RecordedHost, RecordedJob, Twin, TwinAudit, place_jobs,
+    BackfillCycles, Comparison, ControllerDelays, CycleAudit, RecordedHost, RecordedJob, Twin, TwinAudit,
+    TwinCauses, place_jobs,
 };
 use serde::Serialize;
 
 use super::site::Site;
 use super::{accounting, left_out_text, share};
 use crate::args::SlurmTwinArgs;
-use crate::commands::live::counted;
+use crate::commands::live::{counted, table};
 use crate::commands::slurm::{read_to_schedule, seconds};
 use crate::output::{print, print_json};
 
@@ -27,8 +28,13 @@ struct TwinDoc {
     #[serde(flatten)]
     audit: TwinAudit,
     cycles: CycleAudit,
+    /// Why starts differ by more than a cycle.
+    causes: TwinCauses,
+    delays: ControllerDelays,
     /// Jobs that the simulation left out: without processors, wider than the cluster is now, or refused by the policy.
     not_simulated: u64,
+    /// Runs after a preemption that the policy did not make.
+    not_repeated: u64,
 }
 
 pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<()> {
@@ -44,9 +50,10 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let until = args.period.until.map(|until| accounting.instant(until));
     let mut site = Site::read(&slurm, &args.period, args.policy.is_some(), &mut accounting)?;
     let configuration = &site.cluster.configuration;
+    let statistics = BackfillCycles::read(&slurm);
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
-        None => site.twin(&site.cluster, BackfillCycles::read(&slurm)),
+        None => site.twin(&site.cluster, statistics),
     };
     let policy: PolicySpec = twin.policy.parse()?;
     let cycle = configuration.cycle();
@@ -56,11 +63,14 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let comparison = prepared.comparison(&policy);
     let (jobs, machine) = (comparison.jobs, comparison.machine);
     let simulated = comparison.starts_from_idle().map_err(anyhow::Error::msg)?;
-    let starts = jobs.iter().filter(|job| job.request.submit >= since);
-    let starts: Vec<(Time, Time, Time)> = starts
-        .filter_map(|job| Some((job.request.submit, job.start?, *simulated.get(&job.request.number)?)))
-        .collect();
+    let in_period: Vec<&RecordedJob> = jobs.iter().filter(|job| job.request.submit >= since).collect();
+    let starts =
+        |job: &&RecordedJob| Some((job.request.submit, job.start?, *simulated.get(&job.request.number)?));
+    let starts: Vec<(Time, Time, Time)> = in_period.iter().filter_map(starts).collect();
     let audit = TwinAudit::new(&starts, cycle);
+    let is_missing = |job: &&&RecordedJob| !simulated.contains_key(&job.request.number);
+    let reruns = in_period.iter().filter(|job| job.rerun_of.is_some());
+    let not_repeated = reruns.filter(is_missing).count() as u64;
     let mut all = jobs.to_vec();
     let ids_of =
         |job: &RecordedJob| accounting.ids.get(usize::try_from(job.request.number - 1).ok()?).copied();
@@ -74,21 +84,35 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
         all.push(job);
     }
     place_jobs(machine, &mut all, &hosts);
-    let cycles = Comparison { jobs: &all, ..comparison }.cycles(
+    let (cycles, seen) = Comparison { jobs: &all, ..comparison }.cycles(
         cycle,
         since..=until.unwrap_or(Time::MAX),
         MOST_STATES,
     );
-    let document = TwinDoc { twin, audit, cycles, not_simulated: eligible - starts.len() as u64 };
+    let of_job = |job: &&RecordedJob| {
+        let number = job.request.number;
+        Some((job.start?, *simulated.get(&number)?, seen.get(&number).copied()))
+    };
+    let causes = TwinCauses::new(in_period.iter().filter_map(of_job), cycle);
+    let delays = ControllerDelays::new(jobs, cycle, statistics);
+    let not_simulated = eligible - starts.len() as u64 - not_repeated;
+    let document = TwinDoc { twin, audit, cycles, causes, delays, not_simulated, not_repeated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
 }
 
-fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String {
+fn twin_text(document: &TwinDoc) -> String {
+    let TwinDoc { twin, audit, cycles, causes, delays, not_simulated, not_repeated } = document;
     let mut text = format!("policy: {}\n", twin.policy);
     for what in &twin.left_out {
         text += &format!("not in the twin: {what}\n");
     }
     text += &left_out_text(*not_simulated);
+    if *not_repeated > 0 {
+        text += &format!(
+            "not repeated: {} after a preemption that the policy did not make\n",
+            counted(*not_repeated, "run")
+        );
+    }
     text += &format!(
         "from {} of the cluster, two cycles ahead: {} of {} recorded starts are the policy's too, and {} of {} starts by the policy are recorded\n",
         counted(cycles.states, "state"),
@@ -114,5 +138,50 @@ fn twin_text(TwinDoc { twin, audit, cycles, not_simulated }: &TwinDoc) -> String
         audit.difference_95,
         audit.recorded_mean_wait,
         audit.twin_mean_wait,
-    )
+    ) + &causes_text(causes)
+        + &delays_text(delays)
+}
+
+/// Returns a table of the causes of differences, if there are any.
+fn causes_text(causes: &TwinCauses) -> String {
+    if causes.different == 0 {
+        return String::new();
+    }
+    let rows = [
+        (
+            causes.inherited,
+            "from the recorded state as in the cluster: the simulation had another state, by earlier differences",
+        ),
+        (
+            causes.cluster_later,
+            "the cluster started the job later than the policy does from the recorded state",
+        ),
+        (
+            causes.cluster_earlier,
+            "the cluster started the job earlier than the policy does from the recorded state",
+        ),
+        (causes.unseen, "no state of the cluster was compared around the start"),
+    ];
+    let rows = rows.into_iter().filter(|(count, _)| *count > 0);
+    let rows = rows.map(|(count, cause)| vec![count.to_string(), cause.to_owned()]);
+    format!("causes of the {}:\n", counted(causes.different, "different start"))
+        + &table(&["starts", "cause"], &["starts"], rows)
+}
+
+/// Returns a line on the delays of the controller.
+fn delays_text(delays: &ControllerDelays) -> String {
+    let mut text = format!(
+        "a start follows the last end or submission after {} s (median), of 95 % within {} s; cycles are {} apart",
+        delays.median,
+        delays.most_95,
+        seconds(delays.interval),
+    );
+    if let (Some(mean), Some(longest), Some(main)) =
+        (delays.cycle_mean, delays.cycle_longest, delays.main_longest)
+    {
+        text += &format!(
+            ", take {mean:.3} s in the mean and {longest:.1} s at most, and the main loop {main:.1} s at most"
+        );
+    }
+    text + "\n"
 }

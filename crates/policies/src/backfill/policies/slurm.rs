@@ -3,7 +3,7 @@
 use miserly_core::{Machine, Policy, Spread, Time};
 
 use super::QUEUE_ORDER;
-use crate::backfill::{CountPlan, NodePlan, Simple, SlurmLike, SlurmRules};
+use crate::backfill::{CountPlan, NodePlan, PreemptionOrder, Simple, SlurmLike, SlurmRules};
 use crate::registry::{Needs, ParamReader, Params, PolicyDescriptor, PolicyError};
 use crate::shared::{Computations, HostPlan};
 
@@ -56,6 +56,33 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         "limits",
         "the limits of running jobs: for queues by number, or for all, the most jobs, processors, GPUs and MiB of memory, and those of each user",
     )?;
+    let preemption = params.preemption(
+        "preempt",
+        "the running jobs that leave the machine for others: for queues by number, the queues of the others, requeue or cancel, the rank of Slurm's priority, and the times of exemption and grace",
+    )?;
+    let youngest_first = params.flag(
+        "preempt_youngest_first",
+        false,
+        "whether the job that started last is preempted first; else the one of the lowest rank",
+    )?;
+    let reorder_count = params.integer(
+        "preempt_reorder_count",
+        0..=1_000,
+        1,
+        "how often the running jobs are tried again to preempt fewer of them",
+    )?;
+    let strict_order = params.flag(
+        "preempt_strict_order",
+        false,
+        "whether these further tries keep the order of the jobs, but for the last one",
+    )?;
+    let preemption_order = PreemptionOrder { youngest_first, reorder_count, strict_order };
+    let requeue_delay =
+        params.duration("requeue_delay", 1, "2min", "the time after which a requeued job may start again")?;
+    let billing = params.billing(
+        "billing",
+        "what the resources of jobs cost in the usage, for queues by number; none: as much as their processors",
+    )?;
     Ok(Box::new(SlurmRules {
         order,
         backfill,
@@ -65,18 +92,30 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         bf_window,
         bf_max_job_test,
         limits,
+        preemption,
+        preemption_order,
+        requeue_delay,
+        billing,
     }))
 }
 
 impl Params for SlurmRules {
     fn build(&self, machine: &Machine) -> Box<dyn Policy> {
         let are_all_open = machine.closed_hosts().is_empty();
+        let plans_nodes = machine.spread() == Spread::Any || !are_all_open || !self.preemption.is_empty();
         if machine.is_plain() && are_all_open {
             Box::new(SlurmLike::<Simple<CountPlan>>::idle(machine, self.clone()))
-        } else if machine.calendar().is_none() && (machine.spread() == Spread::Any || !are_all_open) {
+        } else if machine.calendar().is_none() && plans_nodes {
             Box::new(SlurmLike::<NodePlan>::idle(machine, self.clone()))
         } else {
             Box::new(SlurmLike::<Simple<HostPlan>>::idle(machine, self.clone()))
         }
+    }
+
+    fn needs(&self, needs: Needs) -> Needs {
+        let preempts = !self.preemption.is_empty();
+        let cancellation = self.preemption.cancels();
+        let calendar = needs.calendar && !preempts;
+        Needs { calendar, requeue: preempts, cancellation, refusals: cancellation, ..needs }
     }
 }

@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
-use miserly_core::{Expected, Ledger, Machine, Placement, Resources, Sharing, Span, State, Time};
+use miserly_core::{
+    Demand, Expected, Form, JobId, Ledger, Machine, Placement, Resources, Sharing, Span, Spread, State, Time,
+};
 
+use super::preemption::Preempted;
 use super::round_up;
 use super::select::Sizes;
 use super::sets::Wanted;
@@ -103,6 +106,7 @@ impl Ends {
                     Expected::At(end) => *end,
                     Expected::Overdue { .. } => now,
                 };
+                let end = Preempted::due(ledger.entry(job)).map_or(end, |at| end.min(at));
                 self.running.push(Leaving::new(end.max(now + Span::TICK), placement.clone()));
             }
         }
@@ -311,6 +315,16 @@ impl Ends {
         }
     }
 }
+
+/// Returns the demand of a job, in one part where a job has one host.
+pub(super) fn demand_of(ledger: &Ledger, job: JobId) -> Demand {
+    let demand = ledger.machine().demand(ledger.request(job));
+    match ledger.machine().spread() {
+        Spread::Any => demand,
+        Spread::One => Demand::new(demand.amount(), Form::parts(1)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,7 @@
 //! The scheduling of Slurm: a main loop after each event, and backfilling in cycles.
 
+mod billing;
+
 mod plan;
 
 mod nodes;
@@ -8,22 +10,33 @@ mod ends;
 
 mod limits;
 
+mod preemption;
+
 mod select;
 
 mod sets;
 
 mod stretches;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fixedbitset::FixedBitSet;
 use miserly_core::{
-    Context, Event, Ledger, Machine, Persistent, Policy, Refusal, Span, StartReason, State, Time, Violation,
+    Context, Event, HostId, JobId, Ledger, Machine, Persistent, Policy, Refusal, Resources, Span,
+    StartReason, State, Time, UsageWeights, Violation,
 };
 
+pub use self::billing::{BillingWeights, BillingWeightsError};
 pub use self::limits::{RunningLimits, RunningLimitsError};
 pub use self::nodes::NodePlan;
 pub use self::plan::{CyclePlan, Planned, Simple};
+pub use self::preemption::{PreemptionOrder, PreemptionRules, PreemptionRulesError};
 pub use self::select::select_hosts;
 
+use self::ends::demand_of;
 use self::limits::{Exceeded, LimitUse};
+use self::preemption::{Levels, Mode, Preempted};
 use super::queue::{QueueWalk, WaitQueue};
 use crate::shared::{Order, Waiting, head_start_reason, start_job};
 
@@ -46,6 +59,14 @@ pub struct SlurmRules {
     pub bf_max_job_test: u64,
     /// The limits of running jobs.
     pub limits: RunningLimits,
+    /// The running jobs that leave the machine for others.
+    pub preemption: PreemptionRules,
+    /// The order in which they are tried.
+    pub preemption_order: PreemptionOrder,
+    /// The time after which a requeued job may start again.
+    pub requeue_delay: Span,
+    /// What the resources of jobs cost in the usage.
+    pub billing: BillingWeights,
 }
 
 /// Starts jobs as Slurm does.
@@ -60,6 +81,11 @@ pub struct SlurmRules {
 ///
 /// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. In a cycle, one that would exceed a number
 /// of processors has a reservation if it cannot start now for want of hosts, as Slurm checks this limit only at a start.
+///
+/// With rules of [`preemption`](SlurmRules::preemption), jobs are behind all jobs that may preempt them, in whatever order. A job that does not fit now takes the place of running jobs, in the main loop and
+/// in a cycle. It starts at once, or when the grace time of the others is over. Until then it preempts no more jobs. Nothing but hosts
+/// without a reservation of the cycle are emptied; where hosts are not planned, that is so only before the first reservation.
+/// A requeued job begins anew, and may start after [`requeue_delay`](SlurmRules::requeue_delay).
 ///
 /// Reservations end with the cycle. Running jobs end by their time limits in the plan.
 ///
@@ -80,6 +106,15 @@ pub struct SlurmLike<P: CyclePlan> {
     next_cycle: Option<Time>,
     /// Whether a cycle may start a job that the last one could not start.
     changed: bool,
+    /// The preempted jobs, by the instants at which they leave the machine or may start again.
+    preempted: BTreeSet<(Time, JobId)>,
+    levels: Levels,
+}
+
+/// A walk through the waiting jobs, level by level.
+struct LevelWalk {
+    level: usize,
+    within: QueueWalk,
 }
 
 impl<P: CyclePlan> SlurmLike<P> {
@@ -96,22 +131,45 @@ impl<P: CyclePlan> SlurmLike<P> {
             used,
             next_cycle: None,
             changed: true,
+            preempted: BTreeSet::new(),
+            levels: Levels::new(&rules.preemption),
             rules,
+        }
+    }
+
+    fn walk(&self) -> LevelWalk {
+        LevelWalk { level: self.levels.highest(), within: QueueWalk::default() }
+    }
+
+    /// Returns the next job of a walk.
+    fn successor(&mut self, context: &Context<'_>, walk: &mut LevelWalk) -> Option<Waiting> {
+        loop {
+            if let Some(job) = self.queue.successor(context, &mut walk.within) {
+                walk.within.last = Some(job.key);
+                if self.levels.highest() == 0
+                    || self.levels.has(context.ledger().request(job.job), walk.level)
+                {
+                    return Some(job);
+                }
+            } else {
+                walk.level = walk.level.checked_sub(1)?;
+                walk.within = QueueWalk::default();
+            }
         }
     }
 
     /// Starts the first jobs of the queue that fit.
     fn main_loop(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut open = self.plan.all_open(context.ledger());
-        let mut walk = QueueWalk::default();
-        while let Some(job) = self.queue.successor(context, &mut walk) {
-            walk.last = Some(job.key);
+        let mut walk = self.walk();
+        while let Some(job) = self.successor(context, &mut walk) {
             if self.exceeded(context.ledger(), &job).is_some() {
                 self.refuse_if_too_large(context, &job)?;
             } else if let Some(place) = self.plan.place_now(context, &job, &open) {
                 let reason = head_start_reason(context, job.job);
                 self.start(context, &job, place, reason)?;
             } else if !self.refuse_if_too_large(context, &job)?
+                && !self.preempt(context, &job, &open)?
                 && !self.plan.close(context.now(), context.ledger(), &job, &mut open)
             {
                 return Ok(());
@@ -160,16 +218,18 @@ impl<P: CyclePlan> SlurmLike<P> {
     }
 
     fn plan_jobs(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        let mut walk = QueueWalk::default();
+        let mut walk = self.walk();
         let mut tried = 0;
         while tried < self.rules.bf_max_job_test {
-            let Some(job) = self.queue.successor(context, &mut walk) else { break };
-            walk.last = Some(job.key);
+            let Some(job) = self.successor(context, &mut walk) else { break };
             let exceeded = self.exceeded(context.ledger(), &job);
             if exceeded == Some(Exceeded::Jobs) {
                 continue;
             }
             tried += 1;
+            if exceeded.is_none() && self.preempt_in_cycle(context, &job)? {
+                continue;
+            }
             match self.plan.plan(context, &job, &self.rules) {
                 Planned::Now(_) if exceeded.is_some() => {}
                 Planned::Now(place) => {
@@ -181,6 +241,130 @@ impl<P: CyclePlan> SlurmLike<P> {
                 // As time goes by, it may get a reservation, and another job none.
                 Planned::Beyond => self.changed = true,
                 Planned::Never => drop(self.refuse_if_too_large(context, &job)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a job of a cycle in the place of running jobs, if it may not start beside them. Returns whether it started.
+    fn preempt_in_cycle(&mut self, context: &mut Context<'_>, job: &Waiting) -> Result<bool, Violation> {
+        if !self.rules.preemption.admit(context.ledger().request(job.job)) {
+            return Ok(false);
+        }
+        let open = self.plan.open_now(context.now(), context.ledger(), job);
+        Ok(self.plan.place_now(context, job, &open).is_none() && self.preempt(context, job, &open)?)
+    }
+
+    /// Takes running jobs off the open hosts for a job that does not fit beside them. Returns whether it started.
+    fn preempt(
+        &mut self,
+        context: &mut Context<'_>,
+        job: &Waiting,
+        open: &FixedBitSet,
+    ) -> Result<bool, Violation> {
+        let Some(victims) = self.victims(context, job, open) else { return Ok(false) };
+        let (now, by) = (context.now(), context.ledger().entry(job.job).admitted);
+        let (mut left, mut wait) = (false, false);
+        for victim in victims {
+            let entry = context.ledger().entry(victim);
+            let grace = self.rules.preemption.grace(&entry.request);
+            let leaves = Preempted::due(entry).is_some();
+            if leaves || grace > Span::ZERO {
+                if !leaves {
+                    context.set_job_state(victim, &Preempted::Leaves { at: now + grace, by })?;
+                    self.preempted.insert((now + grace, victim));
+                }
+                wait = true;
+            } else {
+                self.take_off(context, victim)?;
+                left = true;
+            }
+        }
+        if left || wait {
+            self.plan.jobs_left(now, context.ledger());
+        }
+        let place = if wait { None } else { self.plan.place_now(context, job, open) };
+        let Some(place) = place else { return Ok(false) };
+        let reason = head_start_reason(context, job.job);
+        self.start(context, job, place, reason)?;
+        self.changed = true;
+        Ok(true)
+    }
+
+    /// Returns the running jobs that leave the machine for a job, if that makes room. A job whose victims are in their grace time has no
+    /// others.
+    fn victims(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Vec<JobId>> {
+        let ledger = context.ledger();
+        let SlurmRules { preemption, preemption_order, .. } = &self.rules;
+        let (entry, machine) = (ledger.entry(job.job), ledger.machine());
+        if !preemption.admit(&entry.request) {
+            return None;
+        }
+        let waits_for = |job: JobId| matches!(Preempted::of(ledger.entry(job)), Preempted::Leaves { by, .. } if by == entry.admitted);
+        if self.preempted.iter().any(|(_, other)| waits_for(*other)) {
+            return None;
+        }
+        let demand = demand_of(ledger, job.job);
+        let hosts = (0..).map(HostId).take(machine.hosts().len());
+        let is_open = |host: HostId| {
+            let may_be = host.index() >= open.len() || open.contains(host.index());
+            may_be && machine.permits(demand.group(), host)
+        };
+        let mut open: Vec<bool> = hosts.map(is_open).collect();
+        let now = context.now();
+        machine.closed_within(now, now + job.span).for_each(|host| open[host.index()] = false);
+        let hosts_in = |free: &[Resources]| select_hosts(machine, free, &open, &demand);
+        preemption.victims(*preemption_order, now, ledger, &entry.request, &open, hosts_in)
+    }
+
+    /// Takes a running job off the machine. It waits again, or has ended.
+    fn take_off(&mut self, context: &mut Context<'_>, victim: JobId) -> Result<(), Violation> {
+        let mode = self.rules.preemption.mode(context.ledger().request(victim));
+        self.used.end(&self.rules.limits, victim, context.ledger());
+        context.requeue(victim, false)?;
+        match mode {
+            Mode::Requeue => {
+                let at = context.now() + self.rules.requeue_delay;
+                context.set_job_state(victim, &Preempted::Again { at })?;
+                self.preempted.insert((at, victim));
+                Ok(())
+            }
+            Mode::Cancel => context.refuse(victim, Refusal::Preempted),
+        }
+    }
+
+    /// Takes the jobs off the machine whose grace time is over, and starts those for which they leave. Requeued jobs whose delay is over
+    /// are in the queue again.
+    fn settle_preempted(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let now = context.now();
+        let mut preemptors = BTreeSet::new();
+        while let Some((_, job)) = self.preempted.first().copied().filter(|(at, _)| *at <= now) {
+            self.preempted.pop_first();
+            match context.ledger().get(job).map(Preempted::of) {
+                Some(Preempted::Again { .. }) => self.queue.insert(now, job, context.ledger()),
+                // It ends by itself at this instant. Its end event follows.
+                _ if context.ledger().get(job).is_none_or(|entry| entry.allocated().is_zero()) => {}
+                Some(Preempted::Leaves { by, .. }) => {
+                    self.take_off(context, job)?;
+                    preemptors.insert(by);
+                }
+                _ => {}
+            }
+        }
+        if preemptors.is_empty() {
+            return Ok(());
+        }
+        self.plan.jobs_left(now, context.ledger());
+        let open = self.plan.all_open(context.ledger());
+        let mut walk = self.walk();
+        while let Some(job) = self.successor(context, &mut walk) {
+            let is_one = preemptors.contains(&context.ledger().entry(job.job).admitted);
+            if is_one
+                && self.exceeded(context.ledger(), &job).is_none()
+                && let Some(place) = self.plan.place_now(context, &job, &open)
+            {
+                let reason = head_start_reason(context, job.job);
+                self.start(context, &job, place, reason)?;
             }
         }
         Ok(())
@@ -206,7 +390,8 @@ impl<P: CyclePlan> SlurmLike<P> {
             self.changed = P::VARIES_WITH_TIME
                 || self.rules.order.changes()
                 || self.plan.is_unsteady()
-                || !self.rules.limits.is_empty();
+                || !self.rules.limits.is_empty()
+                || !self.rules.preemption.is_empty();
             self.cycle(context)?;
         }
         self.next_cycle =
@@ -238,11 +423,20 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.rules.order.usage_half_life()
     }
 
+    fn usage_weights(&self) -> Option<Arc<UsageWeights>> {
+        self.rules.billing.weights()
+    }
+
     fn rebuild(&mut self, now: Time, ledger: &Ledger) {
         let used = LimitUse::new(&self.rules.limits, ledger);
         *self = SlurmLike::new(P::rebuild(now, ledger), used, self.rules.clone());
-        for job in ledger.waiting() {
-            self.queue.insert(now, job, ledger);
+        for job in ledger.waiting().chain(ledger.running()) {
+            let entry = ledger.entry(job);
+            match Preempted::due(entry).filter(|_| !self.rules.preemption.is_empty()) {
+                Some(at) => drop(self.preempted.insert((at, job))),
+                None if entry.state == State::Waiting => self.queue.insert(now, job, ledger),
+                None => {}
+            }
         }
     }
 
@@ -253,6 +447,7 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
             Event::Submitted(job) => self.queue.insert(now, job, ledger),
             Event::Ended(ended) => {
                 self.queue.remove(ended.job);
+                self.preempted.retain(|(_, job)| *job != ended.job);
                 if ledger.entry(ended.job).state != State::Waiting {
                     self.used.end(&self.rules.limits, ended.job, ledger);
                 }
@@ -268,10 +463,11 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.plan.begin_pass(now, context.ledger());
         self.rules.order.compute(context);
         self.queue.sort_again(now, context.ledger());
-        let decided = self.decide(context);
+        let decided = self.settle_preempted(context).and_then(|()| self.decide(context));
         self.queue.settle();
         self.plan.end_pass(now);
-        decided
+        decided?;
+        self.preempted.first().map_or(Ok(()), |(at, _)| context.wake_at(*at))
     }
 }
 

@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
 
 use super::SlurmRules;
-use super::ends::{Ends, Search};
+use super::ends::{Ends, Search, demand_of};
 use super::plan::{CyclePlan, Planned};
 use super::round_up;
 use super::select::{Fit, Sizes};
@@ -96,7 +96,7 @@ impl CyclePlan for NodePlan {
     fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Placement> {
         let ledger = context.ledger();
         let (machine, free) = (ledger.machine(), ledger.free_hosts());
-        let demand = machine.demand(ledger.request(job.job));
+        let demand = demand_of(ledger, job.job);
         if !demand.amount().fits_in(&free.total()) {
             return None;
         }
@@ -116,7 +116,7 @@ impl CyclePlan for NodePlan {
 
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Placement> {
         let (now, machine) = (context.now(), context.ledger().machine());
-        let demand = machine.demand(context.ledger().request(job.job));
+        let demand = demand_of(context.ledger(), job.job);
         let Some(least) = self.ends.least_start(now, &demand.amount()) else { return Planned::Beyond };
         let wanted = Wanted::new(Fit::new(machine, &demand), &self.sets);
         let Some(hosts) = wanted.least_hosts() else { return Planned::Beyond };
@@ -155,6 +155,19 @@ impl CyclePlan for NodePlan {
             }
             self.stretches.reserve(begin.max(now), end, &taken);
             return Planned::Later(at, place.clone());
+        }
+    }
+
+    fn open_now(&self, now: Time, ledger: &Ledger, job: &Waiting) -> FixedBitSet {
+        let until = now + job.span;
+        let mut open = self.stretches.open(now, until, self.sets.all());
+        ledger.machine().closed_within(now, until).for_each(|host| open.set(host.index(), false));
+        open
+    }
+
+    fn jobs_left(&mut self, now: Time, ledger: &Ledger) {
+        if !self.stretches.is_empty() {
+            self.ends.read(now, ledger);
         }
     }
 

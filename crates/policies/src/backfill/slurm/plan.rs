@@ -64,6 +64,12 @@ pub trait CyclePlan: Debug + Send {
     /// Plans a job beside the running jobs and the reservations of this cycle, and holds its reservation.
     fn plan(&mut self, context: &Context<'_>, job: &Waiting, rules: &SlurmRules) -> Planned<Self::Place>;
 
+    /// Returns the hosts that have no reservation of the cycle from now until the limit of a job.
+    fn open_now(&self, now: Time, ledger: &Ledger, job: &Waiting) -> FixedBitSet;
+
+    /// Takes in that running jobs have left the machine, or leave it earlier.
+    fn jobs_left(&mut self, now: Time, ledger: &Ledger);
+
     /// Releases the reservations of the cycle.
     fn end_cycle(&mut self);
 
@@ -155,6 +161,21 @@ impl<A: Availability> CyclePlan for Simple<A> {
         self.plan.hold(context.now(), &reservation);
         self.made.push(reservation);
         Planned::Later(at, place)
+    }
+
+    fn open_now(&self, _now: Time, ledger: &Ledger, _job: &Waiting) -> FixedBitSet {
+        let mut open = FixedBitSet::with_capacity(ledger.machine().hosts().len());
+        // A reservation has no hosts of its own.
+        if self.made.is_empty() {
+            open.insert_range(..);
+        }
+        open
+    }
+
+    fn jobs_left(&mut self, now: Time, ledger: &Ledger) {
+        self.plan = A::rebuild(now, ledger);
+        self.begin_pass(now, ledger);
+        self.made.iter().for_each(|reservation| self.plan.hold(now, reservation));
     }
 
     fn end_cycle(&mut self) {

@@ -86,6 +86,15 @@ impl Stretches {
         }
     }
 
+    /// Returns those of the hosts that no reservation has at any time of a span, its ends included.
+    pub(super) fn open(&self, from: Time, to: Time, hosts: FixedBitSet) -> FixedBitSet {
+        let during = self.0[self.first_behind(from)..].iter().take_while(|stretch| stretch.from <= to);
+        during.fold(hosts, |mut open, stretch| {
+            open.intersect_with(&stretch.open);
+            open
+        })
+    }
+
     /// Returns whether one of the hosts is reserved during a time, in units of the plan.
     pub(super) fn is_reserved(&self, from: Time, to: Time, hosts: &FixedBitSet) -> bool {
         let mut during = self.0[self.first_behind(from)..].iter().take_while(|stretch| stretch.from < to);
