@@ -55,6 +55,11 @@ impl LocalClock {
         format!("date in {years}, {}", self.zone)
     }
 
+    /// Returns the seconds of the log from which a shift applies, and the shifts to seconds since 1970 by the local clock.
+    pub(super) fn shifts(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.shifts.iter().copied()
+    }
+
     /// Returns the date and the minute of a second of the log: `1996-09-23 15:00`.
     pub(super) fn minute(&self, second: f64) -> String {
         let local = self.local(second);
