@@ -77,12 +77,17 @@ impl<'a> Difference<'a> {
     /// Returns the Gantt chart of schedule B with the colours of the changes.
     fn recoloured(&self, mut chart: Chart) -> Chart {
         if let Body::Gantt { jobs, by, from, to, .. } = &mut chart.body {
-            let key = |job: &EndedJob| (job.number, secs(job.submit).to_bits());
             let there = |job: &&Changed<'_>| secs(job.after.submit) < *to && secs(job.after.end) > *from;
             let there = self.jobs.iter().filter(there);
-            let changes = there.map(|job| (key(job.after), job)).collect();
+            let changes =
+                there.map(|job| ((job.after.number, secs(job.after.submit).to_bits()), job.change)).collect();
+            let mut firsts = BTreeMap::new();
+            for job in jobs.iter() {
+                let first = firsts.entry(key(job)).or_insert(job.start);
+                *first = job.start.min(*first);
+            }
             *by = ColourBy::Change;
-            jobs.retain_mut(|job| self.compare(job, &changes));
+            jobs.retain_mut(|job| self.compare(job, &firsts, &changes));
         }
         "difference".clone_into(&mut chart.id);
         chart.title = format!("{}: starts against {}", self.b.policy, self.a.policy);
@@ -94,11 +99,11 @@ impl<'a> Difference<'a> {
     }
 
     /// Compares a job with schedule A. Returns `false` if schedule A did not run it.
-    fn compare(&self, job: &mut GanttJob, changes: &BTreeMap<(i64, u64), &Changed<'_>>) -> bool {
-        let Some(changed) = changes.get(&(job.number, job.submit.to_bits())) else { return false };
-        // The parts of a moved or suspended job have starts of their own.
-        job.compared = Some(secs(changed.before.start));
-        job.note = Some(match words(changed.change) {
+    fn compare(&self, job: &mut GanttJob, firsts: &ByJob, changes: &ByJob) -> bool {
+        let Some(&change) = changes.get(&key(job)) else { return false };
+        // A job in parts has the start of its first one.
+        job.compared = firsts.get(&key(job)).map(|first| first - change);
+        job.note = Some(match words(change) {
             Some(words) => format!("starts {words} than under {}", self.a.policy),
             None => format!("starts as under {}", self.a.policy),
         });
@@ -155,6 +160,13 @@ impl<'a> Difference<'a> {
         let date = self.b.trace.dates.as_ref().and_then(|dates| dates.minute(second as i64));
         date.unwrap_or_else(|| duration_rounded(span_of_seconds(second)))
     }
+}
+
+/// Seconds by number and submission of the job.
+type ByJob = BTreeMap<(i64, u64), f64>;
+
+fn key(job: &GanttJob) -> (i64, u64) {
+    (job.number, job.submit.to_bits())
 }
 
 /// Returns the jobs in the order of their submission.

@@ -93,8 +93,8 @@ struct Place {
     row: f64,
 }
 
-/// Rectangles as a path, by class.
-type Paths = BTreeMap<String, String>;
+/// Rectangles as a path, by their layer from below and their class.
+type Paths = BTreeMap<(usize, String), String>;
 
 /// A curve in its box.
 struct CurveBox {
@@ -247,7 +247,7 @@ impl<'a> Picture<'a> {
             days.insert(0, (4.0, sticky));
         }
         html! {
-            g class="axis" {
+            g class="times" {
                 @for &at in &times {
                     rect class="tick" x=(Px(self.x(at))) y=(Px(AXIS - 8.0)) width="1" height=(Px(self.foot() - 6.0 - AXIS)) {}
                     @if !whole_days && room(self.x(at), "00:00:00") {
@@ -300,7 +300,7 @@ impl<'a> Picture<'a> {
         html! {
             @for (from, column, tile) in tiles { (self.shade(at, *from, *column, tile)) }
             g class="bars" {
-                @for (class, drawn) in past { (path(class, drawn, 1.0, None)) }
+                @for ((_, class), drawn) in past { (path(class, drawn, 1.0, None)) }
                 @for bar in rest { (bar) }
             }
         }
@@ -450,12 +450,10 @@ impl<'a> Picture<'a> {
             }
         }
         if bar.kind == Kind::Ran {
-            for (class, drawn) in [
-                (format!("part {class}"), &mut done),
-                (format!("edge {class}"), &mut edges),
-                ("failed bad".to_owned(), &mut failed),
-            ] {
-                past.entry(class).or_default().push_str(&std::mem::take(drawn));
+            let classes = [format!("part {class}"), format!("edge {class}"), "failed bad".to_owned()];
+            let layers = classes.into_iter().zip([&mut done, &mut edges, &mut failed]).enumerate();
+            for (layer, (class, drawn)) in layers {
+                past.entry((layer, class)).or_default().push_str(&std::mem::take(drawn));
             }
         }
         let is_over = matches!(bar.kind, Kind::Ran | Kind::Swapping | Kind::Alternate);

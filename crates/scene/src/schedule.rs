@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::{Clock, Job};
 
 /// The jobs of a machine at an instant.
@@ -38,9 +40,9 @@ pub struct Pool {
 }
 
 /// The waiting jobs from an instant until the next step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueStep {
-    /// The instant.
+    /// The instant in milliseconds.
     pub at: i64,
     /// The number of waiting jobs.
     pub jobs: i64,

@@ -1,6 +1,6 @@
 //! Charts as plain data. The sibling modules decide their appearance.
 
-use miserly_scene::{ColourBy, Part};
+use miserly_scene::{ColourBy, Part, QueueStep};
 use serde::Serialize;
 
 use super::clock::LocalClock;
@@ -218,17 +218,6 @@ pub enum Ramp {
         /// Neutral value.
         middle: f64,
     },
-}
-
-/// The waiting jobs from an instant until the next step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct QueueStep {
-    /// Instant in seconds.
-    pub at: f64,
-    /// Number of waiting jobs.
-    pub jobs: u64,
-    /// Processors that these jobs request.
-    pub procs: u64,
 }
 
 /// A job on a Gantt chart, or one of its allocations.

@@ -47,10 +47,10 @@ mod ink;
 pub use clock::LocalClock;
 pub use data::{
     Axis, AxisScale, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GroupBar, MatrixJob, MatrixPlace,
-    QueueStep, Ramp, Style,
+    Ramp, Style,
 };
 pub use draw::svg;
-pub use miserly_scene::{ColourBy, Part};
+pub use miserly_scene::{ColourBy, Part, QueueStep};
 
 pub(crate) use colours::{file as file_style, image as image_style, page as page_style};
 pub(crate) use draw::inline;

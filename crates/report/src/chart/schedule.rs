@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maud::html;
-use miserly_scene::{Bars, Clock, ColourBy, Embedded, Job, Part, Picture, Pool, Schedule, State, Whole};
+use miserly_scene::{
+    Bars, Clock, ColourBy, Embedded, Job, Part, Picture, Pool, QueueStep, Schedule, State, Whole,
+};
 
-use super::data::{AxisScale, Chart, GanttJob, QueueStep};
+use super::data::{AxisScale, Chart, GanttJob};
 use super::draw::Drawing;
 use super::frame::{PlotFrame, WIDTH};
 use super::matrix::drawable;
@@ -56,7 +58,7 @@ pub(super) fn draw(chart: &Chart, view: &ScheduleView<'_>) -> Drawing {
         uid: None,
         pools: vec![Pool { name: String::new(), cpus: view.procs.into(), slots, hosts: view.hosts.to_vec() }],
         jobs: jobs.iter().map(|job| Arc::new(of_scene(job, &wholes))).collect(),
-        queue: Some(view.queue.iter().map(step).collect()),
+        queue: Some(view.queue.to_vec()),
     };
     let bars = Bars::new(&schedule);
     let row = |rows: u32| (f64::from(rows) * TALL.2).clamp(TALL.0, TALL.1) / f64::from(rows.max(1));
@@ -87,11 +89,6 @@ fn millis(secs: f64) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "the seconds of a log fit by far")]
     let millis = (secs * 1000.0).round() as i64;
     millis
-}
-
-fn step(step: &QueueStep) -> miserly_scene::QueueStep {
-    let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    miserly_scene::QueueStep { at: millis(step.at), jobs: whole(step.jobs), procs: whole(step.procs) }
 }
 
 /// The whole jobs of which the chart has several parts.

@@ -19,9 +19,12 @@ impl Assets {
     /// Returns the style and script for the charts in `markup`.
     pub(super) fn new(markup: &str) -> Assets {
         let style = format!("{}\n{}\n", include_str!("style.css"), chart::page_style(markup));
-        // The modules of the scene are parts of the script: a page loads nothing.
-        let scene =
-            if markup.contains("chart scene") { [PAINT, CHART].map(inner).concat() } else { String::new() };
+        // The modules of the scene are a part of the script with names of its own: a page loads nothing.
+        let scene = || {
+            let modules = [PAINT, CHART].map(inner).concat();
+            format!("const {{ Chart }} = (() => {{\n{modules}return {{ Chart }};\n}})();")
+        };
+        let scene = if markup.contains("chart scene") { scene() } else { String::new() };
         let script = include_str!("script.js").replacen("/* scene */", &scene, 1);
         Assets { style, script }
     }

@@ -229,7 +229,7 @@ pub(crate) fn schedule() -> Chart {
         Axis::linear("processor"),
         Body::Gantt {
             by: ColourBy::Reason,
-            queue: waiting(from, 24),
+            queue: waiting(5 * 86_400, 24),
             procs: 100,
             hosts: vec![],
             slots: 1,
@@ -341,11 +341,11 @@ fn places() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {
     (jobs, places)
 }
 
-/// Returns waiting jobs that change every hour.
-fn waiting(from: f64, hours: u32) -> Vec<QueueStep> {
-    let step = |n: u32| {
-        let jobs = u64::from(n * 7 % 12);
-        QueueStep { at: from + f64::from(n) * 3_600.0, jobs, procs: jobs * 9 }
+/// Returns waiting jobs that change every hour, from a second on.
+fn waiting(from: i64, hours: i64) -> Vec<QueueStep> {
+    let step = |n: i64| {
+        let jobs = n * 7 % 12;
+        QueueStep { at: 1000 * (from + n * 3_600), jobs, procs: jobs * 9 }
     };
     (0..hours).map(step).collect()
 }
@@ -363,7 +363,7 @@ pub(crate) fn crowded() -> Chart {
         Axis::linear("processor"),
         Body::Gantt {
             by: ColourBy::Reason,
-            queue: waiting(from, 192),
+            queue: waiting(0, 192),
             procs: 430,
             hosts: vec![],
             slots: 1,

@@ -400,7 +400,7 @@ fn a_schedule_has_dates() {
     browser.load(&html(&alone(sample::dated())));
     browser.wait_until(PAINTED);
     let still = browser.evaluate(
-        "[...document.querySelectorAll('svg.scene .axis text')].map((text) => text.textContent).join('|')",
+        "[...document.querySelectorAll('svg.scene .times text')].map((text) => text.textContent).join('|')",
     );
     assert!(
         still
