@@ -14,17 +14,23 @@ use crate::ui::{Ui, is_clean};
 fn check_painters(browser: &mut Browser) -> Vec<Value> {
     let found = browser.evaluate(&format!(
         r"(async () => {{
-            const {{ picture }} = await import('/address.js'), {{ painted, drawn }} = {PAINTERS};
+            const {{ picture, png }} = await import('/address.js'), {{ painted, drawn }} = {PAINTERS};
             do {{
                 chart.paint();
                 await new Promise(done => setTimeout(done, 50));
             }} while (![...chart.tiles.values()].slice(-chart.visible).every(tile => tile.data));
             const question = picture(chart), rectangles = painted(chart);
             const answer = await fetch(`/api/picture?${{question}}`, {{ headers: {{ authorization: `Bearer ${{sessionStorage.getItem('key')}}` }} }});
-            const svg = new DOMParser().parseFromString(await answer.text(), 'image/svg+xml');
-            return [rectangles, drawn(svg, svg.querySelector('style').textContent)];
+            // The policy of the page allows no style of a document, but it holds for no image.
+            const text = await answer.text(), [style, rules] = /<style>(.*?)<[/]style>/.exec(text), svg = new DOMParser().parseFromString(text.replace(style, ''), 'image/svg+xml');
+            const bitmap = await createImageBitmap(await png(text)), canvas = new OffscreenCanvas(bitmap.width, bitmap.height), context = canvas.getContext('2d');
+            context.drawImage(bitmap, 0, 0);
+            const [fill, , left, top, width, height] = rectangles.filter(([, opacity, , , wide, high]) => opacity === 1 && wide > 4 && high > 4)[0];
+            const [red, green, blue] = context.getImageData(2 * (Math.max(left, 0) + 2.5), 2 * (top + 20 + 2.5), 1, 1).data;
+            return [rectangles, drawn(svg, rules), fill, '#' + [red, green, blue].map(part => part.toString(16).padStart(2, '0')).join('')];
         }})()"
     ));
+    assert_eq!(found[2], found[3], "a pixel of the PNG has the colour of its bar");
     browser::check_painters(&found)
 }
 

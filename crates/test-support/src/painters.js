@@ -26,7 +26,7 @@
 
   /** Those of an SVG with these rules. */
   const drawn = (svg, rules) => {
-    const fills = new Map([...rules.matchAll(/(?:^|\})\.scene \.(\w+)\{fill:(#\w+)\}/g)].map(([, name, fill]) => [name, fill]));
+    const fills = new Map([...rules.matchAll(/(?<=^|\})\.scene \.(\w+)\{fill:(#\w+)\}/g)].map(([, name, fill]) => [name, fill]));
     return [...svg.querySelectorAll('.bars path:not(.edge, .rim)')].flatMap(path => {
       const fill = fills.get(['bad', 'bracket', ...path.classList].find(name => path.classList.contains(name) && fills.has(name)));
       return [...path.getAttribute('d').matchAll(/M(\S+) (\S+?)h(.+?)v(.+?)h[^Z]+Z/g)].map(([, ...places]) => [fill, attribute(path, 'fill-opacity'), ...places.map(Number)]);
