@@ -3,65 +3,35 @@
 use std::process::Command;
 
 use miserly_api::model::Submission;
-use miserly_test_support::browser::Browser;
+use miserly_test_support::browser::{self, Browser, PAINTERS};
 use serde_json::{Value, json};
 
 use crate::support::{Daemon, miserly, sh};
 use crate::ui::{Ui, is_clean};
 
-/// Paints the chart, and asks for it as SVG. Returns the rectangles of the bars of both: colour, opacity, left, top, width, height.
-///
-/// A bar on the border of two parts is painted in both.
-const RECTANGLES: &str = r"(async () => {
-    const { picture } = await import('/address.js');
-    const real = chart.context, painted = new Map();
-    do {
-        chart.paint();
-        await new Promise(done => setTimeout(done, 50));
-    } while (![...chart.tiles.values()].slice(-chart.visible).every(tile => tile.data));
-    const colours = new Set([...chart.inks.map(([fill]) => fill), chart.ink.bad, chart.ink.ink]);
-    const key = rectangle => JSON.stringify(rectangle.map(part => typeof part === 'number' ? Math.round(part * 10) / 10 : part));
-    chart.context = new Proxy(real, {
-        get(target, name) {
-            const value = target[name];
-            if (name === 'fillRect') return (left, top, width, height) => {
-                const found = [target.fillStyle, target.globalAlpha, left, top, width, height];
-                if (colours.has(target.fillStyle) && top < chart.below - 4) painted.set(key(found), found);
-            };
-            return typeof value === 'function' ? value.bind(target) : value;
-        },
-        set(target, name, value) { target[name] = value; return true; },
-    });
-    const question = picture(chart);
-    chart.paint();
-    chart.context = real;
-    chart.draw();
-    const answer = await fetch(`/api/picture?${question}`, { headers: { authorization: `Bearer ${sessionStorage.getItem('key')}` } });
-    const svg = new DOMParser().parseFromString(await answer.text(), 'image/svg+xml');
-    const number = (element, name) => +(element.getAttribute(name) ?? 1);
-    const drawn = [...svg.querySelectorAll('.bars rect:not(.edge)')].map(rect =>
-        [rect.getAttribute('fill'), number(rect, 'fill-opacity'), ...['x', 'y', 'width', 'height'].map(name => number(rect, name))]);
-    return [[...painted.values()], drawn, svg.querySelectorAll('.name').length];
-})()";
-
-/// Requires that each rectangle of one painter is one of the other.
+/// Paints the chart, and asks for it as SVG. Returns the rectangles of the bars of both.
 #[track_caller]
 fn check_painters(browser: &mut Browser) -> Vec<Value> {
-    let found = browser.evaluate(RECTANGLES);
-    let lists = [&found[0], &found[1]].map(|list| list.as_array().expect("rectangles").clone());
-    let near = |one: &Value, other: &Value| {
-        let close = |place: usize| {
-            (one[place].as_f64().expect("a number") - other[place].as_f64().expect("a number")).abs() < 0.02
-        };
-        one[0] == other[0] && (1..6).all(close)
-    };
-    for (these, others) in [(&lists[0], &lists[1]), (&lists[1], &lists[0])] {
-        for rectangle in these {
-            assert!(others.iter().any(|other| near(rectangle, other)), "{rectangle} is missing: {others:?}");
-        }
-    }
-    let [painted, _] = lists;
-    painted
+    let found = browser.evaluate(&format!(
+        r"(async () => {{
+            const {{ picture, png }} = await import('/address.js'), {{ painted, drawn }} = {PAINTERS};
+            do {{
+                chart.paint();
+                await new Promise(done => setTimeout(done, 50));
+            }} while (![...chart.tiles.values()].slice(-chart.visible).every(tile => tile.data));
+            const question = picture(chart), rectangles = painted(chart);
+            const answer = await fetch(`/api/picture?${{question}}`, {{ headers: {{ authorization: `Bearer ${{sessionStorage.getItem('key')}}` }} }});
+            // The policy of the page allows no style of a document, but it holds for no image.
+            const text = await answer.text(), [style, rules] = /<style>(.*?)<[/]style>/.exec(text), svg = new DOMParser().parseFromString(text.replace(style, ''), 'image/svg+xml');
+            const bitmap = await createImageBitmap(await png(text)), canvas = new OffscreenCanvas(bitmap.width, bitmap.height), context = canvas.getContext('2d');
+            context.drawImage(bitmap, 0, 0);
+            const [fill, , left, top, width, height] = rectangles.filter(([, opacity, , , wide, high]) => opacity === 1 && wide > 4 && high > 4)[0];
+            const [red, green, blue] = context.getImageData(2 * (Math.max(left, 0) + 2.5), 2 * (top + 20 + 2.5), 1, 1).data;
+            return [rectangles, drawn(svg, rules), fill, '#' + [red, green, blue].map(part => part.toString(16).padStart(2, '0')).join('')];
+        }})()"
+    ));
+    assert_eq!(found[2], found[3], "a pixel of the PNG has the colour of its bar");
+    browser::check_painters(&found)
 }
 
 fn named(name: &str, script: &str, time: f64) -> Submission {

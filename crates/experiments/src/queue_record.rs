@@ -19,7 +19,10 @@ pub(crate) struct QueueRow {
 
 impl From<QueueRow> for QueueStep {
     fn from(row: QueueRow) -> QueueStep {
-        QueueStep { at: row.at, jobs: row.jobs, procs: row.procs }
+        let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "the seconds of a log fit by far")]
+        let at = (row.at * 1000.0).round() as i64;
+        QueueStep { at, jobs: whole(row.jobs), procs: whole(row.procs) }
     }
 }
 

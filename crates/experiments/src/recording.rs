@@ -35,6 +35,8 @@ pub(crate) struct EndedJob {
     pub(crate) start: Time,
     pub(crate) end: Time,
     reason: &'static str,
+    promised: Option<Time>,
+    killed: bool,
     pes: Option<PeSet>,
     allocations: Vec<Allocation>,
 }
@@ -95,6 +97,8 @@ impl Observer for Recording {
             start: job.start,
             end: job.end,
             reason: job.reason_word(),
+            promised: job.promised,
+            killed: job.killed,
             pes: job.pes.clone(),
             allocations: job.allocations.clone(),
         };
@@ -133,6 +137,8 @@ impl EndedJob {
             start: secs(self.start),
             end: secs(self.end),
             reason: self.reason.into(),
+            promised: self.promised.map(secs),
+            killed: self.killed,
             pes: self.pes.iter().flat_map(PeSet::ranges).copied().collect(),
             stays: self.allocations.iter().map(stay).collect(),
         }

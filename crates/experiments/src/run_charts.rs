@@ -1,8 +1,6 @@
 //! The charts of the runs of a log on a page of runs.
 
-use miserly_report::chart::{
-    Axis, AxisScale, Body, Chart, DataSeries, GanttJob, GanttKeys, LocalClock, Ramp, Style,
-};
+use miserly_report::chart::{Axis, AxisScale, Body, Chart, DataSeries, LocalClock, Ramp, Style};
 use miserly_report::percent;
 use miserly_run::{Cdf, CdfsDoc, GroupDoc, MeasureDoc, RunDoc, SeriesDoc};
 
@@ -22,17 +20,6 @@ pub(crate) struct RunCharts<'a> {
 
 /// The colours of series in the order of the policies. Blue and sky are far apart.
 const ORDER: [usize; 10] = [0, 1, 2, 3, 4, 6, 7, 5, 8, 9];
-
-/// Start reasons and other keys of Gantt charts, with their words in a legend.
-const REASONS: [(&str, &str); 7] = [
-    ("immediate", "started immediately"),
-    ("backfilled", "backfilled ahead of an earlier job"),
-    ("reserved", "started in queue order"),
-    ("promised", "started as promised"),
-    ("quantum", "started for a quantum"),
-    ("opportunistic", "ran opportunistically"),
-    ("swapping", "swapped out or in"),
-];
 
 /// The least wait and the least bounded slowdown on a logarithmic axis: 1 second, and 1.
 const LEAST: f64 = 1.0;
@@ -156,16 +143,13 @@ impl RunCharts<'_> {
     /// Returns the jobs of a run on the processors.
     pub(crate) fn schedule(&self, run: &RunDoc, schedule: &Schedule) -> Chart {
         let id = chart_id(&format!("Jobs on processors, {}", run.policy));
-        let mut body = gantt::body(schedule, &run.settings);
-        if let Body::Gantt { jobs, keys, .. } = &mut body {
-            *keys = in_words(jobs);
-        }
+        let body = gantt::body(schedule, &run.settings);
         let notes: Vec<String> = schedule
             .matrix
             .as_ref()
             .and_then(matrix::note)
             .into_iter()
-            .chain(gantt::note(schedule, &run.settings))
+            .chain(gantt::note(schedule))
             .collect();
         let caption = (!notes.is_empty()).then(|| notes.join(" "));
         // The section says what is drawn.
@@ -280,20 +264,6 @@ fn whole_time(chart: &mut Chart) {
     let times = || series.iter().flat_map(|series| &series.points).map(|point| point.0);
     chart.y = chart.y.clone().from_zero();
     (chart.x.from, chart.x.to) = (times().min_by(f64::total_cmp), times().max_by(f64::total_cmp));
-}
-
-/// Writes the start reasons in words, and returns all of them; the most frequent keys if the jobs have other keys.
-fn in_words(jobs: &mut [GanttJob]) -> GanttKeys {
-    let word = |key: &str| REASONS.iter().find(|(reason, _)| *reason == key).map(|(_, words)| *words);
-    if !jobs.iter().any(|job| word(&job.key).is_some()) {
-        return GanttKeys::Frequent;
-    }
-    for job in jobs {
-        if let Some(words) = word(&job.key) {
-            job.key = words.to_owned();
-        }
-    }
-    GanttKeys::Listed(REASONS.iter().map(|(_, words)| (*words).to_owned()).collect())
 }
 
 #[cfg(test)]

@@ -48,6 +48,12 @@ pub(crate) struct GanttRow {
     pub(crate) start: f64,
     pub(crate) end: f64,
     pub(crate) reason: Cow<'static, str>,
+    /// The latest start that was promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) promised: Option<f64>,
+    /// Whether it was killed at its limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) killed: bool,
     /// First and last processor of each range, in the end.
     pub(crate) pes: Vec<(u32, u32)>,
     /// The allocations, unless there was one from the start to the end.

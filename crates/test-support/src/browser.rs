@@ -45,6 +45,27 @@ const STILL: &str = r"async selector => {
 /// How long any one thing may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// An expression of the functions `painted(chart)` and `drawn(svg, rules)`: the rectangles of the bars that each painter of a scene draws.
+pub const PAINTERS: &str = include_str!("painters.js");
+
+/// Requires that each rectangle of one painter is one of the other: `[painted, drawn]` by [`PAINTERS`]. Returns those of the canvas.
+#[track_caller]
+pub fn check_painters(found: &Value) -> Vec<Value> {
+    let lists = [&found[0], &found[1]].map(|list| list.as_array().expect("rectangles").clone());
+    let near = |one: &Value, other: &Value| {
+        let close =
+            |place: usize| (one[place].as_f64().unwrap() - other[place].as_f64().unwrap()).abs() < 0.02;
+        one[0] == other[0] && (1..6).all(close)
+    };
+    for (these, others) in [(&lists[0], &lists[1]), (&lists[1], &lists[0])] {
+        for rectangle in these {
+            assert!(others.iter().any(|other| near(rectangle, other)), "{rectangle} is missing: {others:?}");
+        }
+    }
+    let [painted, _] = lists;
+    painted
+}
+
 impl Browser {
     /// Starts the browser, or prints that there is none.
     ///

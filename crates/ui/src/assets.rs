@@ -6,16 +6,15 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use miserly_scene::{CHART, PAINT};
 use sha2::{Digest, Sha256};
 
 /// The style is a part of the page: another request would come before the first paint.
 pub(crate) const STYLE: &str = include_str!("assets/page.css");
 pub(crate) const SCRIPT: &str = include_str!("assets/page.js");
 pub(crate) const ADDRESS: &str = include_str!("assets/address.js");
-pub(crate) const CHART: &str = include_str!("assets/chart.js");
 pub(crate) const LIST: &str = include_str!("assets/list.js");
 pub(crate) const MAP: &str = include_str!("assets/map.js");
-pub(crate) const PAINT: &str = include_str!("assets/paint.js");
 pub(crate) const STATE: &str = include_str!("assets/state.js");
 pub(crate) const TABLES: &str = include_str!("assets/tables.js");
 

@@ -24,8 +24,6 @@ mod patch;
 
 mod page;
 
-mod picture;
-
 mod routes;
 
 mod server;

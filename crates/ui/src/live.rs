@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use miserly_follow::{Board, Posted};
-use miserly_view::{Bars, Change, Facts, Group, Legend, Moment, Opening, Phrase, changes, headline};
+use miserly_scene::{Bars, DAY, Group, Legend, Opening};
+use miserly_view::{Change, Facts, Moment, Phrase, changes, headline};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
@@ -50,6 +51,9 @@ pub(crate) struct Rights {
     pub(crate) daemon: bool,
 }
 
+/// The time beside that of the jobs in which the chart has the offsets of the clock: some more than a year.
+const MARGIN: i64 = 400 * DAY;
+
 /// The state of the page, as its script gets it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageState {
@@ -63,6 +67,8 @@ pub(crate) struct PageState {
     pub(crate) groups: Vec<Group>,
     /// The first begin and the last end of a bar.
     pub(crate) range: Option<(i64, i64)>,
+    /// The parts of the time with one offset of the clock from UTC each: the begin of each part, and its offset.
+    pub(crate) offsets: Vec<(i64, i64)>,
     /// The sentences above the chart.
     pub(crate) headline: Vec<Phrase>,
     /// Whether the pools are runs of one log, whose jobs have the same numbers.
@@ -115,9 +121,13 @@ impl PageState {
             moment: PageMoment::new(&posted.facts),
             groups: bars.groups.clone(),
             range: bars.range,
+            offsets: posted.facts.clock.offsets(
+                bars.range.map_or(posted.facts.now, |(first, _)| first) - MARGIN,
+                posted.facts.now + MARGIN,
+            ),
             headline: headline(&posted.facts),
             runs: posted.facts.is_of_runs(),
-            opening: Opening::new(&posted.facts, bars),
+            opening: Opening::new(&posted.facts.schedule(), bars),
             legends: bars.legends.clone(),
             replay: (posted.facts.replay_begin(), posted.facts.replay_step()),
             changes,
@@ -129,7 +139,7 @@ impl PageState {
 
 impl Shown {
     fn first(posted: &Posted, rights: Rights) -> Shown {
-        let (listing, bars) = (Listing::new(Arc::clone(&posted.facts)), Bars::new(&posted.facts));
+        let (listing, bars) = (Listing::new(Arc::clone(&posted.facts)), Bars::new(&posted.facts.schedule()));
         let state = PageState::new(posted, &bars, BTreeMap::new(), rights);
         Shown::new(Arc::new(listing), Arc::new(bars), state, None)
     }
@@ -158,7 +168,7 @@ impl Shown {
         let (listing, bars) = if same {
             (Arc::clone(&self.listing), Arc::clone(&self.bars))
         } else {
-            (Arc::new(Listing::new(Arc::clone(&posted.facts))), Arc::new(Bars::new(&posted.facts)))
+            (Arc::new(Listing::new(Arc::clone(&posted.facts))), Arc::new(Bars::new(&posted.facts.schedule())))
         };
         let state = PageState::new(posted, &bars, recent, rights);
         Shown::new(listing, bars, state, Some(self))

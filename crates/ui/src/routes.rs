@@ -14,7 +14,7 @@ use axum::{Json, Router};
 use futures_util::StreamExt;
 use futures_util::stream::{once, unfold};
 use miserly_api::client::DaemonSocket;
-use miserly_view::{CurvePart, TileRequest, card};
+use miserly_scene::{CurvePart, Picture, PictureRequest, TileRequest, card};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -24,7 +24,6 @@ use crate::guard::{Guard, check_host, check_key};
 use crate::lists::{Listing, ListsQuestion};
 use crate::live::{Live, PageMoment};
 use crate::packed::{Packed, response, stream_head, takes_gzip};
-use crate::picture::{PictureRequest, picture};
 use crate::{assets, page};
 
 /// The time after which a stream without events has a comment, as a sign of life.
@@ -246,7 +245,7 @@ async fn card_of(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let found = card(&shown.listing.facts, job);
+    let found = card(&shown.listing.facts.schedule(), &shown.bars, job);
     let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such job");
     Ok(packed(&found.ok_or_else(none)?).answer(&headers))
 }
@@ -258,7 +257,11 @@ async fn saved(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let made = move || picture(&shown.listing.facts, &shown.bars, &request);
+    let made = move || {
+        let facts = &shown.listing.facts;
+        let picture = Picture::of_page(&shown.bars, &facts.clock, &request)?;
+        Some(picture.file(&facts.title, request.dark))
+    };
     let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no picture of this part or of this size");
     Ok(Packed::new(blocking(made).await?.ok_or_else(wrong)?).answer_as("image/svg+xml", &headers))
 }

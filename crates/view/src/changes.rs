@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::clock::span;
-use crate::words::counted;
 use crate::{Facts, Job, State};
+use miserly_scene::counted;
+use miserly_scene::span;
 
 /// The shortest move of a promise that is listed: a minute, milliseconds.
 const MOVED_LEAST: i64 = 60_000;

@@ -105,9 +105,8 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             .and_then(|likely| likely.bounds())
             .map(|bounds| bounds.map(Timestamp::as_millisecond)),
         cpus: job.phase.cpus(),
-        hosts: vec![],
-        reason: String::new(),
         causes: job.reasons.iter().map(cause).collect(),
+        ..Job::default()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::clock::DAY;
 use crate::{Cause, Facts, HostFacts, Job, PoolFacts, State};
+use miserly_scene::DAY;
 
 impl Facts {
     /// Returns the facts at an earlier instant, as far as they follow from these: jobs with the states that they had then, and the
@@ -19,7 +19,7 @@ impl Facts {
         let counts =
             |job: &&Arc<Job>| job.state != State::Ended || job.end.is_none_or(|end| end > day_before);
         let mut jobs: Vec<Arc<Job>> =
-            self.jobs.iter().filter(counts).filter_map(|job| Job::at(job, now)).collect();
+            self.jobs.iter().filter(counts).filter_map(|job| job_at(job, now)).collect();
         for job in jobs.iter().filter(|job| job.state == State::Running) {
             if let Some(pool) = pools.get_mut(job.pool) {
                 pool.held += job.procs;
@@ -84,26 +84,24 @@ impl PoolFacts {
     }
 }
 
-impl Job {
-    /// Returns the job as it was at an earlier instant; `None` before its submission.
-    fn at(job: &Arc<Job>, now: i64) -> Option<Arc<Job>> {
-        if job.submitted > now {
-            return None;
-        }
-        let started = job.start.filter(|start| *start <= now);
-        let ended = job.end.filter(|end| job.state == State::Ended && *end <= now);
-        let (state, word) = match (started, ended, job.state) {
-            (_, Some(_), _) => return Some(Arc::clone(job)),
-            (Some(_), None, State::Opportunistic | State::Parked) => (State::Opportunistic, "opportunistic"),
-            (Some(_), None, _) => (State::Running, "running"),
-            (None, None, State::Held) => (State::Held, "held"),
-            (None, None, _) => (State::Waiting, "queued"),
-        };
-        let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
-        let (word, start, job) = (word.to_owned(), started, Job::clone(job));
-        let cpus = if state == State::Running { job.cpus.clone() } else { vec![] };
-        Some(Arc::new(Job { state, word, start, end, cpus, causes: vec![], likely: None, ..job }))
+/// Returns the job as it was at an earlier instant; `None` before its submission.
+fn job_at(job: &Arc<Job>, now: i64) -> Option<Arc<Job>> {
+    if job.submitted > now {
+        return None;
     }
+    let started = job.start.filter(|start| *start <= now);
+    let ended = job.end.filter(|end| job.state == State::Ended && *end <= now);
+    let (state, word) = match (started, ended, job.state) {
+        (_, Some(_), _) => return Some(Arc::clone(job)),
+        (Some(_), None, State::Opportunistic | State::Parked) => (State::Opportunistic, "opportunistic"),
+        (Some(_), None, _) => (State::Running, "running"),
+        (None, None, State::Held) => (State::Held, "held"),
+        (None, None, _) => (State::Waiting, "queued"),
+    };
+    let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
+    let (word, start, job) = (word.to_owned(), started, Job::clone(job));
+    let cpus = if state == State::Running { job.cpus.clone() } else { vec![] };
+    Some(Arc::new(Job { state, word, start, end, cpus, causes: vec![], likely: None, ..job }))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::words::{counted, window};
 use crate::{Account, Facts, Job};
+use miserly_scene::counted;
 
 /// A part of the sentences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -62,7 +62,7 @@ fn own(facts: &Facts) -> Vec<Phrase> {
 
 /// Returns the first start of these jobs in words: the promised one before the planned one before the likely one.
 fn next_start(facts: &Facts, waiting: &[&Job]) -> String {
-    let next = waiting.iter().filter_map(|job| Some((window(job)?, *job))).min_by_key(|(start, _)| *start);
+    let next = waiting.iter().filter_map(|job| Some((job.window()?, *job))).min_by_key(|(start, _)| *start);
     let likely = |job: &Job| job.likely.map(|[median, ..]| facts.clock.instant(median, facts.now));
     match next {
         Some((start, job)) if job.promised.is_some() => {
@@ -123,7 +123,7 @@ fn promises(account: &Account) -> Vec<Phrase> {
 mod tests {
     use super::*;
     use crate::State;
-    use crate::clock::MINUTE;
+    use miserly_scene::MINUTE;
 
     #[track_caller]
     fn check(jobs: &[Job], account: Account, expect: &str) {

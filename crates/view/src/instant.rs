@@ -5,35 +5,29 @@ use jiff::tz::TimeZone;
 use miserly_api::submit::dated_instant;
 use miserly_units::parse_duration;
 
-use crate::Clock;
-use crate::clock::{DAY, zoned};
+use miserly_scene::{Clock, DAY};
 
-impl Clock {
-    /// Parses an instant. `shown` is the instant that is shown.
-    ///
-    /// Forms: `+2h` and `-30min` from the shown instant, `08:00` on its day, and a day with or without a time: `2026-03-01T08:00`,
-    /// or `day 3 08:00` for a log without a date.
-    ///
-    /// # Errors
-    /// Any other text, and instants beyond the calendar: the forms.
-    pub fn parse(&self, text: &str, shown: i64) -> Result<i64, String> {
-        let text = text.trim();
-        let found = moved(text, shown).or_else(|| match self {
-            Clock::Wall(zone) => wall(zone, text, shown),
-            Clock::SinceStart => since_start(text, shown),
-        });
-        let day = match self {
-            Clock::Wall(_) => "2026-03-01T08:00",
-            Clock::SinceStart => "day 3 08:00",
-        };
-        found.ok_or_else(|| {
-            format!(
-                "write an instant, such as {day}, 08:00 (of the shown day), or -2h (from the shown instant)"
-            )
-        })
-    }
+/// Parses an instant. `shown` is the instant that is shown.
+///
+/// Forms: `+2h` and `-30min` from the shown instant, `08:00` on its day, and a day with or without a time: `2026-03-01T08:00`,
+/// or `day 3 08:00` for a log without a date.
+///
+/// # Errors
+/// Any other text, and instants beyond the calendar: the forms.
+pub fn parse_instant(clock: &Clock, text: &str, shown: i64) -> Result<i64, String> {
+    let text = text.trim();
+    let found = moved(text, shown).or_else(|| match clock {
+        Clock::Wall(zone) => wall(zone, text, shown),
+        Clock::SinceStart | Clock::Shifted(_) => since_start(text, shown),
+    });
+    let day = match clock {
+        Clock::Wall(_) => "2026-03-01T08:00",
+        Clock::SinceStart | Clock::Shifted(_) => "day 3 08:00",
+    };
+    found.ok_or_else(|| {
+        format!("write an instant, such as {day}, 08:00 (of the shown day), or -2h (from the shown instant)")
+    })
 }
-
 /// Returns the instant that is a length of time before or after another one.
 fn moved(text: &str, shown: i64) -> Option<i64> {
     let (sign, length) = match text.split_at_checked(1)? {
@@ -50,7 +44,7 @@ fn wall(zone: &TimeZone, text: &str, shown: i64) -> Option<i64> {
     if dated.is_some() || text.contains('-') {
         return Some(dated?.as_millisecond());
     }
-    let civil = zoned(zone, shown).date().to_datetime(time(text)?);
+    let civil = Clock::zoned(zone, shown).date().to_datetime(time(text)?);
     Some(civil.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond())
 }
 
@@ -83,9 +77,9 @@ mod tests {
     fn check(clock: &Clock, text: &str, expect: Option<&str>) {
         let shown = match clock {
             Clock::Wall(_) => 1_790_000_000_000,
-            Clock::SinceStart => 2 * DAY + 51_200_000,
+            Clock::SinceStart | Clock::Shifted(_) => 2 * DAY + 51_200_000,
         };
-        let found = clock.parse(text, shown).ok().map(|at| clock.exact(at));
+        let found = parse_instant(clock, text, shown).ok().map(|at| clock.exact(at));
         assert_eq!(found.as_deref(), expect, "{text}");
     }
 

@@ -8,11 +8,7 @@
 
 mod account;
 
-mod bars;
-
 mod changes;
-
-mod clock;
 
 mod daemon;
 
@@ -28,8 +24,6 @@ mod hosts;
 
 mod instant;
 
-mod lanes;
-
 mod list_row;
 
 mod lists;
@@ -40,11 +34,7 @@ mod moves;
 
 mod plain;
 
-mod scene;
-
 mod step;
-
-mod tile;
 
 mod usage;
 
@@ -53,21 +43,22 @@ mod use_of_pool;
 mod words;
 
 pub use account::{Account, ForecastAccount, Missed, missed_promise, promise_cause};
-pub use bars::{Bar, Bars, Group, Kind};
 pub use changes::{Change, changes};
-pub use clock::{Clock, span};
 pub use daemon::{DaemonFacts, details, job_of, word, word_of_exit, word_of_kill};
-pub use facts::{Cause, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State};
+pub use facts::{Facts, HostFacts, PoolFacts};
 pub use headline::{Phrase, PhraseList, headline};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
+pub use instant::parse_instant;
 pub use list_row::{ArrayCounts, Row};
 pub use lists::{ListPart, Lists, ListsPart, ListsRequest};
 pub use moment::{Line, Moment, PoolNow};
 pub use moves::{MOVES_NAMED, moved_promises};
 pub use plain::plain;
-pub use scene::{Card, ColourBy, CurvePart, Curves, Entry, Inks, Legend, Opening, Rgb, card};
-pub use step::whole_step;
-pub use tile::{Shade, Tile, TileBar, TileRequest};
 pub use usage::{UsageBy, UsageSums, cpu_hours, usage_sums};
-pub use words::{Sentences, cause_text, counted};
+pub use words::{Sentences, cause_text};
+
+pub use miserly_scene::{
+    Bar, Bars, Card, Cause, Clock, Group, Job, Kind, RUN_NUMBERS, State, Tile, TileBar, TileRequest, counted,
+    span, whole_step,
+};

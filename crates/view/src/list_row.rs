@@ -6,7 +6,7 @@ use miserly_api::model::number_ranges;
 use serde::Serialize;
 
 use crate::moment::line;
-use crate::words::{Sentences, window};
+use crate::words::Sentences;
 use crate::{Facts, Job, State};
 
 /// The most ranges of indexes that a label has.
@@ -139,8 +139,8 @@ pub(crate) fn array_row(
 ) -> Row {
     let Some(first) = members.first() else { return Row::default() };
     let next = job_row(facts, sentences, first, false);
-    let start = |job: &&&Job| job.start.filter(|_| !job.state.is_before_start()).or(window(job));
-    let planned_end = |job: &Job| window(job).map(|start| start.saturating_add(job.limit));
+    let start = |job: &&&Job| job.start.filter(|_| !job.state.is_before_start()).or(job.window());
+    let planned_end = |job: &Job| job.window().map(|start| start.saturating_add(job.limit));
     let end = |job: &&&Job| if job.state.is_before_start() { planned_end(job) } else { job.end };
     let row = |job: Option<&&Job>| job.map(|job| line(facts, sentences, job));
     let started = || members.iter().filter(|job| start(job).is_some());

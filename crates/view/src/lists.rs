@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::list_row::{ArrayCounts, Row, array_row, job_row};
-use crate::words::{Sentences, window};
+use crate::words::Sentences;
 use crate::{Facts, Job, State};
 
 /// The most rows of a list. Those behind them are found by their numbers and names.
@@ -79,7 +79,7 @@ impl Lists {
             lists.of_state(job.state).push(place);
         }
         let job = |place: &usize| -> &Arc<Job> { &facts.jobs[*place] };
-        let start = |job: &Job| window(job).or(job.likely.map(|[median, ..]| median)).unwrap_or(i64::MAX);
+        let start = |job: &Job| job.window().or(job.likely.map(|[median, ..]| median)).unwrap_or(i64::MAX);
         lists.waiting.sort_by_cached_key(|place| {
             (job(place).state == State::Held, start(job(place)), job(place).number)
         });

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::clock::DAY;
 use crate::holes::{Hole, holes};
 use crate::hosts::{HostNow, Placed};
 use crate::use_of_pool::use_of_pool;
-use crate::words::{Sentences, window};
+use crate::words::Sentences;
 use crate::{Account, Facts, Job, Lists, PoolFacts, State};
+use miserly_scene::DAY;
 
 /// The quarters of an hour of a day.
 const QUARTERS: usize = 96;
@@ -34,8 +34,6 @@ pub struct Moment {
     pub now: i64,
     /// The instant as text.
     pub text: String,
-    /// The offset of the clock from UTC, milliseconds.
-    pub offset: i64,
     /// The name of the machine or the run.
     pub title: String,
     /// Whether it changes as time goes by.
@@ -134,7 +132,6 @@ impl Moment {
         Moment {
             now: facts.now,
             text: facts.clock.exact(facts.now),
-            offset: facts.clock.offset(facts.now),
             title: facts.title.clone(),
             live: facts.live,
             note: facts.earlier.then(|| EARLIER.to_owned()),
@@ -208,7 +205,7 @@ pub(crate) fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line 
     let end_text = match (job.state, job.end) {
         (State::Ended, Some(end)) => text(end),
         (_, Some(end)) => by(end),
-        (_, None) => window(job).map_or_else(|| "-".to_owned(), |start| by(start.saturating_add(job.limit))),
+        (_, None) => job.window().map_or_else(|| "-".to_owned(), |start| by(start.saturating_add(job.limit))),
     };
     Line {
         own: facts.is_own(job),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use miserly_api::model::{MovedPromise, Moves, Window};
 
-use crate::words::counted;
+use miserly_scene::counted;
 
 /// The most other jobs with a moved promise that a question before a change names.
 pub const MOVES_NAMED: usize = 3;

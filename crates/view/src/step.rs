@@ -1,32 +1,11 @@
 //! The steps of a replay.
 
+use miserly_scene::whole_step;
+
 use crate::Facts;
-use crate::clock::{DAY, HOUR, MINUTE, SECOND};
 
 /// The most steps from the first instant to the last one.
 const STEPS_MOST: i64 = 300;
-
-/// The steps up to a day. Longer steps are whole days.
-const STEPS: [i64; 18] = [
-    SECOND,
-    2 * SECOND,
-    5 * SECOND,
-    10 * SECOND,
-    15 * SECOND,
-    30 * SECOND,
-    MINUTE,
-    2 * MINUTE,
-    3 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-];
 
 impl Facts {
     /// Returns the step in which a replay moves through the known time, milliseconds: 300 steps at most.
@@ -43,16 +22,12 @@ impl Facts {
     }
 }
 
-/// Returns the shortest usual step of at least this length: from a second on, and from a minute on of whole minutes.
-pub fn whole_step(least: i64) -> i64 {
-    let usual = STEPS.into_iter().find(|step| *step >= least);
-    usual.unwrap_or_else(|| least.saturating_add(DAY - 1) / DAY * DAY)
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::tz::{TimeZone, offset};
     use proptest::prelude::*;
+
+    use miserly_scene::{DAY, HOUR, MINUTE, SECOND};
 
     use super::*;
     use crate::{Clock, Job};

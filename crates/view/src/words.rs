@@ -3,8 +3,8 @@
 use miserly_api::model::{JobRef, job_ranges};
 use miserly_units::memory;
 
-use crate::clock::span;
 use crate::{Cause, Facts, Job, State};
+use miserly_scene::{counted, span};
 
 /// The most ranges of jobs that a sentence lists.
 const RANGES_MOST: usize = 4;
@@ -35,7 +35,7 @@ impl<'a> Sentences<'a> {
             let Some(pool) = pools.get_mut(job.pool) else { continue };
             if job.state == State::Running {
                 pool.running.push((job, 0));
-            } else if let Some(start) = window(job) {
+            } else if let Some(start) = job.window() {
                 pool.windows.push((start, job));
             }
         }
@@ -235,7 +235,7 @@ pub fn cause_text(cause: &Cause, others: &str, text: impl Fn(i64) -> String) -> 
 
 /// Returns how many jobs get the freed processors before this one, in words.
 fn ahead(pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
-    let start = window(job).filter(|start| ending.end.is_none_or(|end| *start > end));
+    let start = job.window().filter(|start| ending.end.is_none_or(|end| *start > end));
     let before = start.map_or(0, |start| {
         pool.windows.partition_point(|(other, with)| (*other, with.number) < (start, job.number))
     });
@@ -246,12 +246,6 @@ fn ahead(pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
     }
 }
 
-/// Returns the start of the window of a job that waits.
-pub(crate) fn window(job: &Job) -> Option<i64> {
-    let start = job.promised.or(job.planned);
-    start.filter(|_| job.state.is_before_start() && job.state != State::Held)
-}
-
 /// Returns whether the promise to a started job was kept, in words.
 fn kept(job: &Job) -> &'static str {
     match (job.promised_first.or(job.promised), job.start) {
@@ -259,11 +253,6 @@ fn kept(job: &Job) -> &'static str {
         (Some(_), Some(_)) => "; later than promised",
         _ => "",
     }
-}
-
-/// Returns a number and its word, in the plural if needed.
-pub fn counted(number: u64, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

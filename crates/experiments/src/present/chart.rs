@@ -31,7 +31,7 @@ pub(crate) fn blocks(chart: &ChartRequest, results: &Results) -> Result<Vec<Bloc
             let Some((schedule, settings)) = recorded(line, results)? else { return Ok(None) };
             layout = schedule.matrix.as_ref().and_then(matrix::note).into_iter().collect();
             if chart.kind == ChartKind::Gantt {
-                layout.extend(gantt::note(&schedule, &settings));
+                layout.extend(gantt::note(&schedule));
                 return Ok(Some(gantt::body(&schedule, &settings).into()));
             }
             let matrix = schedule.matrix.as_ref().map(|matrix| matrix::body(matrix).into());

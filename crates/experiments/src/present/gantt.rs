@@ -1,6 +1,6 @@
 //! The jobs of a recorded window on the processors of the hosts.
 
-use miserly_report::chart::{Body, GanttJob, GanttKeys, QueueStep};
+use miserly_report::chart::{Body, ColourBy, GanttJob, Part, QueueStep};
 use miserly_run::{HostsDoc, SettingsDoc};
 
 use crate::present::matrix;
@@ -13,10 +13,10 @@ pub(crate) fn body(schedule: &Schedule, settings: &SettingsDoc) -> Body {
     }
     let [from, to] = schedule.window.map(|second| second as f64);
     Body::Gantt {
-        keys: GanttKeys::default(),
+        by: ColourBy::Reason,
         queue: schedule.queue.iter().copied().map(QueueStep::from).collect(),
         procs: settings.procs,
-        hosts: hosts(&settings.machine.hosts).iter().skip(1).map(|(_, low)| *low).collect(),
+        hosts: named(&settings.machine.hosts),
         slots: 1,
         from,
         to,
@@ -24,27 +24,19 @@ pub(crate) fn body(schedule: &Schedule, settings: &SettingsDoc) -> Body {
     }
 }
 
-/// More names than a caption takes.
-const NAMED: usize = 16;
-
-/// Returns the note on the layout: slots, or the hosts of a machine of several.
-pub(crate) fn note(schedule: &Schedule, settings: &SettingsDoc) -> Option<String> {
-    if schedule.matrix.is_some() { Some(SLOTS.to_owned()) } else { hosts_note(&settings.machine.hosts) }
+/// Returns the note on the layout of slots.
+pub(crate) fn note(schedule: &Schedule) -> Option<String> {
+    schedule.matrix.as_ref().map(|_| SLOTS.to_owned())
 }
 
 /// How a matrix is laid out.
 const SLOTS: &str = "The slots alternate on the processors. A job is drawn in every slot in which it runs: its own, and \
                      others in which no other job needs its processors.";
 
-/// The names of the hosts, as they lie above each other; none of a machine of one.
-fn hosts_note(machine: &[HostsDoc]) -> Option<String> {
+/// Returns the first processor of each host and its name; none for a machine of one.
+fn named(machine: &[HostsDoc]) -> Vec<(u32, String)> {
     let hosts = hosts(machine);
-    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
-    match names.len() {
-        0 | 1 => None,
-        2..=NAMED => Some(format!("Hosts from below: {}.", names.join(", "))),
-        number => Some(format!("{number} hosts, from {} below to {} above.", names[0], names[number - 1])),
-    }
+    if hosts.len() > 1 { hosts.into_iter().map(|(name, low)| (low, name)).collect() } else { vec![] }
 }
 
 /// The hosts, each with its first processor.
@@ -64,36 +56,31 @@ fn hosts(machine: &[HostsDoc]) -> Vec<(String, u32)> {
     hosts
 }
 
-/// The name of swapping out and in.
-const TRANSFER: &str = "swapping";
-
 /// Returns the parts of a job of the window: the whole job, or its work and its transfers in each allocation.
 fn stays(row: &GanttRow) -> Vec<GanttJob> {
-    let part = |start, end, pes: &[(u32, u32)], part| GanttJob {
+    let part = |start, end, pes: &[(u32, u32)]| GanttJob {
         number: row.job,
         pes: pes.to_vec(),
         submit: row.submit,
         start,
         end,
         user: row.user.map(|user| user.to_string()),
-        key: row.reason.clone().into_owned(),
-        part,
-        note: None,
+        reason: row.reason.clone().into_owned(),
+        promised: row.promised,
+        killed: row.killed,
+        ..GanttJob::default()
     };
     if row.stays.is_empty() {
-        return vec![part(row.start, row.end, &row.pes, None)];
+        return vec![part(row.start, row.end, &row.pes)];
     }
-    let numbered = (1..).zip(&row.stays);
-    let stay = |(number, stay): (usize, &StayRow)| {
-        apart(part(stay.start, stay.end, &stay.pes, Some((number, row.stays.len()))), stay.worked)
-    };
-    numbered.flat_map(stay).collect()
+    let stay = |stay: &StayRow| apart(part(stay.start, stay.end, &stay.pes), stay.worked);
+    row.stays.iter().flat_map(stay).collect()
 }
 
 /// Returns an allocation as its transfers and its work.
 fn apart(stay: GanttJob, worked: Option<[f64; 2]>) -> Vec<GanttJob> {
     let Some([from, to]) = worked else { return vec![stay] };
-    let transfer = |start, end| GanttJob { start, end, key: TRANSFER.to_owned(), ..stay.clone() };
+    let transfer = |start, end| GanttJob { start, end, part: Part::Swap, ..stay.clone() };
     let work = GanttJob { start: from, end: to, ..stay.clone() };
     let pieces = [transfer(stay.start, from), work, transfer(to, stay.end)];
     pieces.into_iter().filter(|piece| piece.start < piece.end).collect()
@@ -113,16 +100,16 @@ mod tests {
         });
         let parts = |row: &Value| -> Vec<_> {
             let jobs = stays(&from_value(row.clone()).unwrap()).into_iter();
-            jobs.map(|job| (job.start, job.end, job.pes, job.part)).collect()
+            jobs.map(|job| (job.start, job.end, job.pes)).collect()
         };
-        assert_eq!(parts(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)], None)]);
+        assert_eq!(parts(&row), [(5.0, 20.0, vec![(0, 1), (4, 5)])]);
         // A quantum on other processors before, and the stay in which it ended.
         row["stays"] = json!([
             { "start": 1.0, "end": 2.0, "pes": [[8, 11]] },
             { "start": 5.0, "end": 20.0, "pes": [[0, 1], [4, 5]] },
         ]);
-        let quantum = (1.0, 2.0, vec![(8, 11)], Some((1, 2)));
-        assert_eq!(parts(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)], Some((2, 2)))]);
+        let quantum = (1.0, 2.0, vec![(8, 11)]);
+        assert_eq!(parts(&row), [quantum, (5.0, 20.0, vec![(0, 1), (4, 5)])]);
     }
 
     #[test]
@@ -135,10 +122,11 @@ mod tests {
             ],
         });
         let parts: Vec<_> =
-            stays(&from_value(row).unwrap()).into_iter().map(|job| (job.start, job.end, job.key)).collect();
-        let (work, transfer) = ("reserved".to_owned(), TRANSFER.to_owned());
-        let expected =
-            [(0.0, 5.0, &work), (5.0, 9.0, &transfer), (20.0, 24.0, &transfer), (24.0, 30.0, &work)];
-        assert_eq!(parts, expected.map(|(start, end, key)| (start, end, key.clone())));
+            stays(&from_value(row).unwrap()).into_iter().map(|job| (job.start, job.end, job.part)).collect();
+        let (work, transfer) = (Part::Run, Part::Swap);
+        assert_eq!(
+            parts,
+            [(0.0, 5.0, work), (5.0, 9.0, transfer), (20.0, 24.0, transfer), (24.0, 30.0, work)]
+        );
     }
 }

@@ -1,8 +1,6 @@
 //! The matrix of a gang scheduler over a recorded window: as it is at an instant, and laid out over time.
 
-use std::collections::BTreeMap;
-
-use miserly_report::chart::{Body, GanttJob, GanttKeys, MatrixJob, MatrixPlace};
+use miserly_report::chart::{Body, ColourBy, GanttJob, MatrixJob, MatrixPlace, Part};
 
 use crate::recording::PLACES;
 use crate::run_result::{MatrixJobRow, MatrixRows, PlaceRow};
@@ -23,8 +21,7 @@ pub(crate) fn note(recorded: &MatrixRows) -> Option<String> {
 pub(super) fn over_time(recorded: &MatrixRows) -> Body {
     let &MatrixRows { procs, from, to, ref jobs, ref places, .. } = recorded;
     let slots = places.iter().map(|place| place.slot + 1).max().unwrap_or(1);
-    let parts = Parts::new(places);
-    let drawn = places.iter().enumerate().filter_map(|(at, place)| {
+    let drawn = places.iter().filter_map(|place| {
         let job = job(jobs.get(place.of)?);
         let first = place.slot.saturating_mul(procs);
         Some(GanttJob {
@@ -34,13 +31,13 @@ pub(super) fn over_time(recorded: &MatrixRows) -> Body {
             start: place.from,
             end: place.to,
             user: job.user,
-            key: if place.own { OWN } else { OTHER }.to_owned(),
-            part: parts.part(at),
-            note: None,
+            part: if place.own { Part::Run } else { Part::Alternate },
+            note: Some(if place.own { OWN } else { OTHER }.to_owned()),
+            ..GanttJob::default()
         })
     });
     Body::Gantt {
-        keys: GanttKeys::default(),
+        by: ColourBy::Slot,
         queue: vec![],
         procs,
         hosts: vec![],
@@ -54,30 +51,6 @@ pub(super) fn over_time(recorded: &MatrixRows) -> Body {
 /// The names of the two kinds of places.
 const OWN: &str = "a job's own slot";
 const OTHER: &str = "another slot";
-
-/// Which place of its job each is, and of how many.
-struct Parts {
-    numbers: Vec<usize>,
-    of: Vec<usize>,
-}
-
-impl Parts {
-    fn new(places: &[PlaceRow]) -> Parts {
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut number = |place: &PlaceRow| {
-            let count = counts.entry(place.of).or_default();
-            *count += 1;
-            *count
-        };
-        let numbers = places.iter().map(&mut number).collect();
-        let of = places.iter().map(|place| counts.get(&place.of).copied().unwrap_or(1)).collect();
-        Parts { numbers, of }
-    }
-
-    fn part(&self, at: usize) -> Option<(usize, usize)> {
-        (self.of[at] > 1).then(|| (self.numbers[at], self.of[at]))
-    }
-}
 
 fn job(row: &MatrixJobRow) -> MatrixJob {
     MatrixJob { number: row.job, submit: row.submit, user: row.user.map(|user| user.to_string()) }
@@ -110,8 +83,10 @@ mod tests {
             (recorded.places[2].slot, recorded.places[2].own, recorded.places[2].from),
             (1, false, 2.0)
         );
-        let parts = Parts::new(&recorded.places);
-        assert_eq!([0, 1, 2].map(|at| parts.part(at)), [Some((1, 2)), None, Some((2, 2))]);
+        let Body::Gantt { jobs, slots, .. } = over_time(&recorded) else { panic!("a schedule") };
+        let parts: Vec<_> = jobs.iter().map(|job| (job.number, job.pes[0], job.part)).collect();
+        assert_eq!(slots, 2);
+        assert_eq!(parts, [(7, (0, 1), Part::Run), (8, (8, 9), Part::Run), (7, (8, 9), Part::Alternate)]);
         assert!(MatrixRows::deserialize(&json!({ "procs": 8 })).is_err());
     }
 }

@@ -1,5 +1,9 @@
 //! Dates on a time axis: from the seconds of a log to the clock at its machine.
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+use miserly_scene::Clock;
 use miserly_workload::LogDates;
 use serde::Serialize;
 
@@ -13,9 +17,6 @@ const LATEST: f64 = 1e11;
 /// Steps of days, and of months, between two ticks.
 const DAYS: [i64; 4] = [1, 2, 5, 10];
 const MONTHS: [i64; 5] = [1, 2, 3, 6, 12];
-
-const NAMES: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The clock at the machine of a log, over a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,35 +32,32 @@ impl LocalClock {
     ///
     /// Returns `None` if they are outside the calendar.
     pub fn new(dates: &LogDates, from: f64, to: f64) -> Option<LocalClock> {
-        let shift = |second: i64| Some(dates.local(second)? - second);
         let (from, to) = (seconds(from), seconds(to));
         dates.minute(from)?;
         dates.minute(to)?;
-        let mut shifts = vec![(from, shift(from)?)];
-        let mut at = from;
-        while at < to {
-            let next = (at + DAY).min(to);
-            let (before, after) = (shift(at)?, shift(next)?);
-            if before != after {
-                shifts.push((change(at, next, |second| shift(second) == Some(before)), after));
-            }
-            at = next;
-        }
+        let start = dates.start();
+        let [first, last] = [from, to].map(|second| start.saturating_add(second).saturating_mul(1000));
+        let offsets = Clock::Wall(dates.time_zone().clone()).offsets(first, last).into_iter();
+        let shifts = offsets.map(|(at, offset)| (at / 1000 - start, start + offset / 1000)).collect();
         Some(LocalClock { zone: dates.zone().to_owned(), shifts })
     }
 
     /// Returns the label of an axis from `low` to `high`: the year or years, and the zone.
     pub fn label(&self, low: f64, high: f64) -> String {
-        let [first, last] = [low, high].map(|second| civil(self.local(second).div_euclid(DAY)).0);
+        let [first, last] = [low, high].map(|second| civil(self.local(second)).year());
         let years = if first == last { first.to_string() } else { format!("{first} to {last}") };
         format!("date in {years}, {}", self.zone)
     }
 
+    /// Returns the seconds of the log from which a shift applies, and the shifts to seconds since 1970 by the local clock.
+    pub(super) fn shifts(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.shifts.iter().copied()
+    }
+
     /// Returns the date and the minute of a second of the log: `1996-09-23 15:00`.
     pub(super) fn minute(&self, second: f64) -> String {
-        let local = self.local(second);
-        let (year, month, day) = civil(local.div_euclid(DAY));
-        format!("{year:04}-{month:02}-{day:02} {}", clock_time(local))
+        let local = civil(self.local(second));
+        format!("{} {}", local.date(), clock_time(local))
     }
 
     /// Returns ticks at round local times from `low` to `high`, with about `count` labels.
@@ -100,15 +98,15 @@ impl LocalClock {
             let years = decimal_step((12 * least) as f64 / 144.0, 1);
             12 * seconds(years).max(1)
         });
-        let (year, month, _) = civil(self.local(low).div_euclid(DAY));
-        let first = (year * 12 + month - 1).div_euclid(step);
+        let first = civil(self.local(low));
+        let first = (i64::from(first.year()) * 12 + i64::from(first.month()) - 1).div_euclid(step);
         let months = (first..).map(|number| number * step).take(200);
         let tick = |month: i64| {
-            let local = days(month.div_euclid(12), month.rem_euclid(12) + 1) * DAY;
-            let name = NAMES[usize::try_from(month.rem_euclid(12)).unwrap_or(0)];
-            Tick { at: self.second(local), label: Some(format!("{name} {}", month.div_euclid(12))) }
+            let first = month_begin(month)?;
+            let label = Some(first.strftime("%b %Y").to_string());
+            Some(Tick { at: self.second(first.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second()), label })
         };
-        months.map(tick).skip_while(|tick| tick.at < low).take_while(|tick| tick.at <= high).collect()
+        months.map_while(tick).skip_while(|tick| tick.at < low).take_while(|tick| tick.at <= high).collect()
     }
 
     /// Returns the local time of a second of the log, since 1970.
@@ -125,15 +123,6 @@ impl LocalClock {
     }
 }
 
-/// Returns the first second after `low`, up to `high`, for which `holds` is false.
-fn change(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
-    while high - low > 1 {
-        let middle = i64::midpoint(low, high);
-        if holds(middle) { low = middle } else { high = middle }
-    }
-    high
-}
-
 /// Returns the whole seconds. Values outside the calendar are clamped.
 #[allow(clippy::cast_possible_truncation)]
 fn seconds(value: f64) -> i64 {
@@ -142,39 +131,30 @@ fn seconds(value: f64) -> i64 {
 
 /// Returns the label of a tick: the date at midnight, else the time, with the date if it is the first.
 fn short(local: i64, first: bool) -> String {
-    let (_, month, day) = civil(local.div_euclid(DAY));
-    let date = format!("{day} {}", NAMES[usize::try_from(month - 1).unwrap_or(0)]);
+    let at = civil(local);
+    let date = at.strftime("%-d %b");
     match (local.rem_euclid(DAY), first) {
-        (0, _) => date,
-        (_, true) => format!("{date} {}", clock_time(local)),
-        (_, false) => clock_time(local),
+        (0, _) => date.to_string(),
+        (_, true) => format!("{date} {}", clock_time(at)),
+        (_, false) => clock_time(at),
     }
 }
 
 /// Returns the time of the day, with seconds unless it is a full minute.
-fn clock_time(local: i64) -> String {
-    let second = local.rem_euclid(DAY);
-    let minute = format!("{:02}:{:02}", second / 3_600, second / 60 % 60);
-    if second % 60 == 0 { minute } else { format!("{minute}:{:02}", second % 60) }
+fn clock_time(at: DateTime) -> String {
+    at.strftime(if at.second() == 0 { "%H:%M" } else { "%H:%M:%S" }).to_string()
 }
 
-/// Returns the year, month and day of a day since 1970-01-01, in the Gregorian calendar.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * from_march + 2) / 5 + 1, (from_march + 2) % 12 + 1);
-    (year + era * 400 + i64::from(month <= 2), month, day)
+/// Returns the date and the time of a local second since 1970.
+fn civil(local: i64) -> DateTime {
+    Timestamp::from_second(local).unwrap_or_default().to_zoned(TimeZone::UTC).datetime()
 }
 
-/// Returns the day since 1970-01-01 of the first day of a month.
-fn days(year: i64, month: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+/// Returns the begin of a month, counted from that of the year 0.
+fn month_begin(month: i64) -> Option<DateTime> {
+    let (year, of_year) =
+        (i16::try_from(month.div_euclid(12)).ok()?, i8::try_from(month.rem_euclid(12)).ok()?);
+    Some(Date::new(year, of_year + 1, 1).ok()?.to_datetime(Time::midnight()))
 }
 
 #[cfg(test)]
@@ -217,16 +197,5 @@ mod tests {
         check(0.0, 340.0 * 86_400.0, "Nov 1996|Jan 1997|Mar 1997|May 1997|Jul 1997");
         // Midnight of winter time, after the change.
         check(2_800_000.0, 3_000_000.0, "26 Oct|12:00|27 Oct|12:00|28 Oct");
-    }
-
-    #[test]
-    fn days_and_dates_agree() {
-        for (day, date) in [(0, (1970, 1, 1)), (11_016, (2000, 2, 29)), (-1, (1969, 12, 31))] {
-            assert_eq!(civil(day), date);
-        }
-        assert_eq!(
-            [(1970, 1), (2000, 3), (1996, 2)].map(|(year, month)| days(year, month)),
-            [0, 11_017, 9_527]
-        );
     }
 }

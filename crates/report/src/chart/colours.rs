@@ -4,7 +4,7 @@
 //! are darkened on white and lightened on black for contrast. The rules contain plain colours
 //! instead of variables, because programs that import SVG rarely support those.
 
-use std::collections::BTreeSet;
+use miserly_scene::used_rules;
 
 use super::data::Body;
 
@@ -22,12 +22,6 @@ struct Theme {
     diverging: [&'static str; SHADES],
     /// Text colour on shades far from the paper's colour.
     on_shade: &'static str,
-    /// Start reasons and other fixed keys of jobs in a schedule.
-    reasons: [&'static str; 8],
-    /// Steps of an ordered value of a job, from low to high.
-    steps: [&'static str; 5],
-    /// Changes of a job from below to above the neutral one. Numbers on all of them are readable.
-    changes: [&'static str; SHADES],
 }
 
 /// Number of shades of a heat map. Each cell prints its value, so shades only guide the eye.
@@ -51,11 +45,6 @@ const LIGHT: Theme = Theme {
         "#12569c", "#3d82bd", "#86b6db", "#c9def0", "#f4f4f2", "#f9dcc2", "#f0ae78", "#cf6a1f", "#9c4200",
     ],
     on_shade: "#fff",
-    reasons: ["#1f7a6d", "#7d3fb0", "#64707d", "#a8326d", "#8a5a2b", "#66741c", "#8f959c", "#31363c"],
-    steps: ["#6ba5d0", "#4a8fc4", "#2a72b2", "#12569c", "#08386f"],
-    changes: [
-        "#08386f", "#12569c", "#2a72b2", "#5a94c4", "#868c94", "#c17c3a", "#b5601a", "#9c4200", "#6b2a00",
-    ],
 };
 
 const DARK: Theme = Theme {
@@ -71,11 +60,6 @@ const DARK: Theme = Theme {
         "#8cc4ee", "#5a9bcf", "#2f6796", "#21425e", "#22262a", "#54341b", "#91521d", "#dd8a45", "#ffb681",
     ],
     on_shade: "#0d1013",
-    reasons: ["#63d2c2", "#c7a6f5", "#93a0ae", "#f08fc0", "#d9a877", "#c6d46a", "#6f7880", "#e3e7eb"],
-    steps: ["#4f8dbd", "#76aad3", "#9dc6e6", "#c8e1f5", "#f2f8fd"],
-    changes: [
-        "#dff0ff", "#a5d4f7", "#76b4e4", "#4f8dbd", "#757d86", "#bd7a34", "#dd8a45", "#ffb681", "#ffe0c7",
-    ],
 };
 
 /// Rules that are independent of the theme.
@@ -100,12 +84,6 @@ pub(super) fn series(n: usize) -> &'static str {
     CLASSES[n % CLASSES.len()]
 }
 
-/// Returns the class of fixed key `n` of the jobs of a schedule.
-pub(super) fn reason(n: usize) -> &'static str {
-    const CLASSES: [&str; 8] = ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"];
-    CLASSES[n % CLASSES.len()]
-}
-
 /// Returns the class of sequential shade `n`.
 pub(super) fn shade(n: usize) -> &'static str {
     const CLASSES: [&str; SHADES] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"];
@@ -120,69 +98,42 @@ pub(super) fn diverging(n: usize) -> &'static str {
 
 /// Returns the style of one stand-alone file: the rules for the classes that its `markup` has.
 pub(super) fn drawn(markup: &str) -> String {
-    let lists = markup.split("class=\"").skip(1).filter_map(|rest| rest.split('"').next());
-    let classes: BTreeSet<&str> = lists.flat_map(str::split_whitespace).collect();
-    by_theme(|theme| used(&all_rules(theme, ""), &classes)) + &used(SHAPES, &classes)
+    let all = |dark: bool| used_rules(&(rules(theme(dark), "") + &miserly_scene::rules(dark, "")), markup);
+    by_theme(all) + &used_rules(SHAPES, markup)
 }
 
 /// Returns the rules of the light theme, and those of the dark one for a reader whose system has that.
-fn by_theme(rules: impl Fn(&Theme) -> String) -> String {
-    format!("{}@media (prefers-color-scheme:dark){{{}}}", rules(&LIGHT), rules(&DARK))
+fn by_theme(rules: impl Fn(bool) -> String) -> String {
+    format!("{}@media (prefers-color-scheme:dark){{{}}}", rules(false), rules(true))
 }
 
-/// Returns the rules of a theme for charts and schedules.
-fn all_rules(theme: &Theme, scope: &str) -> String {
-    rules(theme, scope) + &schedule_rules(theme, scope)
+fn theme(dark: bool) -> &'static Theme {
+    if dark { &DARK } else { &LIGHT }
 }
 
-/// Returns the rules for those classes. Complexity: the length of `rules`.
-fn used(rules: &str, classes: &BTreeSet<&str>) -> String {
-    let applies = |selector: &&str| {
-        let name = |rest: &str| rest.find([' ', ':']).unwrap_or(rest.len());
-        selector.split('.').skip(1).all(|rest| classes.contains(&rest[..name(rest)]))
-    };
-    let rule = |rule: &str| {
-        let (selectors, body) = rule.split_once('{')?;
-        let selectors: Vec<&str> = selectors.split(',').filter(applies).collect();
-        (!selectors.is_empty()).then(|| format!("{}{{{body}", selectors.join(",")))
-    };
-    rules.split_inclusive('}').filter_map(rule).collect()
-}
-
-/// Returns the style of any stand-alone file.
+/// Returns the style of any stand-alone file but that of a schedule, whose script paints it with its colours.
 pub(crate) fn file() -> String {
-    by_theme(|theme| rules(theme, "")) + SHAPES
-}
-
-/// Returns the style that a stand-alone file of a schedule needs besides [`file()`].
-pub(crate) fn schedule_file() -> String {
-    by_theme(|theme| schedule_rules(theme, ""))
-}
-
-fn schedule_rules(theme: &Theme, scope: &str) -> String {
-    let rule = |class: &str, colours: &[&str]| {
-        let rule = |(n, colour): (usize, &&str)| format!("{scope}.chart .job.{class}{n}{{fill:{colour}}}");
-        colours.iter().enumerate().map(rule).collect::<String>()
-    };
-    rule("r", &theme.reasons) + &rule("v", &theme.steps) + &rule("d", &theme.changes)
+    by_theme(|dark| rules(theme(dark), "")) + SHAPES
 }
 
 /// Returns the style of an image in the light or the dark theme.
 pub(crate) fn image(dark: bool) -> String {
-    let theme = if dark { &DARK } else { &LIGHT };
-    all_rules(theme, "") + SHAPES
+    rules(theme(dark), "") + SHAPES
 }
 
-/// Returns the style of all charts on a page.
+/// Returns the style of all charts on a page, of the scene only what the `markup` of the page has.
 ///
 /// The root element may select a theme with `data-theme`. Print is always light.
-pub(crate) fn page() -> String {
+pub(crate) fn page(markup: &str) -> String {
+    let all = |dark: bool, scope: &str| {
+        rules(theme(dark), scope) + &used_rules(&miserly_scene::rules(dark, scope), markup)
+    };
     // `:where` adds no specificity, so the shapes that follow still override the dark theme.
-    let system = all_rules(&DARK, ":where(:root:not([data-theme=light])) ");
-    let chosen = all_rules(&DARK, ":where(:root[data-theme=dark]) ");
+    let system = all(true, ":where(:root:not([data-theme=light])) ");
+    let chosen = all(true, ":where(:root[data-theme=dark]) ");
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{{system}}}@media screen{{{chosen}}}{SHAPES}",
-        all_rules(&LIGHT, "")
+        all(false, "")
     )
 }
 

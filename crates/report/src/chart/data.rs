@@ -1,5 +1,6 @@
 //! Charts as plain data. The sibling modules decide their appearance.
 
+use miserly_scene::{ColourBy, Part, QueueStep};
 use serde::Serialize;
 
 use super::clock::LocalClock;
@@ -105,12 +106,12 @@ pub enum Body {
         /// Decimals of the printed values.
         decimals: usize,
     },
-    /// Jobs on processors over time. The window and the processors determine the axes.
+    /// Jobs on processors over time: the scene of the pages of machines and runs. It has its own axes.
     Gantt {
         /// Processors of the machine, numbered from zero.
         procs: u32,
-        /// First processor of each host except the first, ascending; empty for a single host.
-        hosts: Vec<u32>,
+        /// First processor of each host with its name, ascending; empty for a single host.
+        hosts: Vec<(u32, String)>,
         /// Number of slots, each with all processors: 1 unless jobs share processors in time
         /// slices.
         ///
@@ -122,9 +123,9 @@ pub enum Body {
         to: f64,
         /// Jobs that run in the window. Parts outside it are clipped.
         jobs: Vec<GanttJob>,
-        /// Meaning of the colours.
-        keys: GanttKeys,
-        /// Waiting jobs over the window, ascending; drawn below the schedule if any job waits.
+        /// What the colours show first.
+        by: ColourBy,
+        /// Waiting jobs over the window, ascending.
         queue: Vec<QueueStep>,
     },
     /// The matrix of a gang scheduler, slots by processors, at the instant with the most slots in
@@ -219,32 +220,8 @@ pub enum Ramp {
     },
 }
 
-/// The meaning of the colours of a Gantt chart.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub enum GanttKeys {
-    /// The most frequent keys of the chart have the colours of series.
-    #[default]
-    Frequent,
-    /// Keys in the order of their colours, which are other colours than those of series. Charts with the same list
-    /// have the same colours.
-    Listed(Vec<String>),
-    /// Nine steps from below to above a neutral one in the middle: changes against another schedule.
-    Diverging(Vec<String>),
-}
-
-/// The waiting jobs from an instant until the next step.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct QueueStep {
-    /// Instant in seconds.
-    pub at: f64,
-    /// Number of waiting jobs.
-    pub jobs: u64,
-    /// Processors that these jobs request.
-    pub procs: u64,
-}
-
 /// A job on a Gantt chart, or one of its allocations.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GanttJob {
     /// Number in the log.
     pub number: i64,
@@ -258,14 +235,17 @@ pub struct GanttJob {
     pub end: f64,
     /// User.
     pub user: Option<String>,
-    /// Key of the colour and the legend: a user, a category, or the start reason.
-    ///
-    /// Seven keys have a colour of their own, or nine on a diverging scale.
-    pub key: String,
-    /// Position of this allocation and number of allocations, for a job that was moved, suspended
-    /// or resized.
-    pub part: Option<(usize, usize)>,
-    /// Line of the tooltip; by default the key.
+    /// Word for the reason of the start.
+    pub reason: String,
+    /// Latest start that was promised in seconds.
+    pub promised: Option<f64>,
+    /// Whether the job was killed at its limit.
+    pub killed: bool,
+    /// What the job does in this allocation.
+    pub part: Part,
+    /// Start in the schedule to which this one is compared, in seconds.
+    pub compared: Option<f64>,
+    /// Line of the tooltip; by default the reason.
     pub note: Option<String>,
 }
 

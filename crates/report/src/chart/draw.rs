@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use super::colours;
 use super::data::{Body, Chart};
 use super::frame::WIDTH;
-use super::gantt::{GanttData, GanttView};
 use super::ink::{LETTERS, Px, allowed};
 use super::matrix::MatrixView;
 use super::readout::Readout;
-use super::{bars, gantt, groups, heat, lines, matrix, panels};
+use super::schedule::ScheduleView;
+use super::{bars, groups, heat, lines, matrix, panels, schedule};
 
 /// The drawing of one kind of chart.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub(super) struct Drawing {
     pub(super) notes: Vec<String>,
     /// Data for the page's script.
     pub(super) readout: Option<Readout>,
+    /// Whether it has the colours of the scene.
+    pub(super) is_scene: bool,
     /// Text alternative, for drawings whose parts have texts of their own.
     pub(super) description: Option<String>,
 }
@@ -65,8 +67,9 @@ fn element(drawing: &Drawing, name: &Markup, label: Option<&str>) -> Markup {
     // Screen readers treat an image as a leaf, so drawings with a text alternative are groups.
     let role = if drawing.description.is_some() { "group" } else { "img" };
     let view = format!("0 0 {} {}", Px(WIDTH), Px(tall));
+    let class = if drawing.is_scene { "chart scene" } else { "chart" };
     html! {
-        svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox=(view) width=(Px(WIDTH)) height=(Px(tall))
+        svg xmlns="http://www.w3.org/2000/svg" class=(class) viewBox=(view) width=(Px(WIDTH)) height=(Px(tall))
             role=(role) aria-labelledby=[label] {
             (name)
             rect class="paper" width=(Px(WIDTH)) height=(Px(tall)) {}
@@ -88,9 +91,12 @@ fn body(chart: &Chart) -> Drawing {
         Body::Bars { bins } => bars::draw(chart, bins),
         Body::Groups { series } => groups::draw(chart, series),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
-        Body::Gantt { procs, hosts, slots, from, to, jobs, keys, queue } => {
-            let view = GanttView { procs: *procs, hosts, slots: *slots, from: *from, to: *to };
-            gantt::draw(chart, &view, &GanttData { jobs, keys, queue })
+        Body::Gantt { procs, hosts, slots, from, to, jobs, by, queue } => {
+            let window = [*from, *to];
+            schedule::draw(
+                chart,
+                &ScheduleView { procs: *procs, hosts, slots: *slots, window, jobs, by: *by, queue },
+            )
         }
         Body::Matrix { procs, from, to, jobs, places } => {
             matrix::draw(chart, &MatrixView { procs: *procs, from: *from, to: *to, jobs, places })

@@ -67,10 +67,6 @@ impl SvgPath {
         let (left, top, width, height) = (Px(left), Px(top), Px(width), Px(height));
         self.0.push_str(&format!("M{left} {top}h{width}v{height}H{left}Z"));
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl fmt::Display for SvgPath {

@@ -73,6 +73,7 @@ pub(super) fn draw(chart: &Chart, matrix: &MatrixView<'_>) -> Drawing {
         notes,
         readout: Some(readout),
         description: Some(snapshot.description(matrix.procs)),
+        is_scene: false,
     }
 }
 

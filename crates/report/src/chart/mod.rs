@@ -4,8 +4,7 @@
 //! and follows the light or dark theme of the reader's system. Dashes and marks distinguish series
 //! without colour.
 //!
-//! These charts do not use the crate `view`. They show a simulated schedule to the tick, on the processors that the policy
-//! chose, with slots and swaps. `view` has milliseconds, rows that are places, and levels of detail.
+//! A schedule is drawn by the crate `scene`, as on the pages of machines and runs.
 
 mod data;
 
@@ -31,9 +30,7 @@ mod groups;
 
 mod heat;
 
-mod gantt;
-
-mod queue;
+mod schedule;
 
 mod matrix;
 
@@ -49,14 +46,13 @@ mod ink;
 
 pub use clock::LocalClock;
 pub use data::{
-    Axis, AxisScale, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, MatrixJob,
-    MatrixPlace, QueueStep, Ramp, Style,
+    Axis, AxisScale, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GroupBar, MatrixJob, MatrixPlace,
+    Ramp, Style,
 };
 pub use draw::svg;
+pub use miserly_scene::{ColourBy, Part, QueueStep};
 
-pub(crate) use colours::{
-    file as file_style, image as image_style, page as page_style, schedule_file as schedule_style,
-};
+pub(crate) use colours::{file as file_style, image as image_style, page as page_style};
 pub(crate) use draw::inline;
 pub(crate) use ink::allowed;
 pub(crate) use readout::Readout;

@@ -1,8 +1,8 @@
 //! Data for the page's script: tooltips, and the contents of schedules to redraw when zoomed.
 
+use miserly_scene::{ColourBy, Embedded};
 use serde::Serialize;
 
-use super::clock::LocalClock;
 use super::data::{AxisScale, GanttJob, MatrixJob, MatrixPlace};
 use super::frame::PlotFrame;
 use super::values::{number, time};
@@ -14,21 +14,8 @@ use super::values::{number, time};
 pub(crate) enum Readout {
     /// Points with a tooltip, by series.
     Points { plot: Plot, series: Vec<SeriesReadout> },
-    /// Jobs, to draw any part of the time window. Colour n has the class `scale`n and the name at n of `keys`.
-    Gantt {
-        plot: Plot,
-        procs: u32,
-        slots: u32,
-        from: f64,
-        to: f64,
-        scale: char,
-        keys: Vec<String>,
-        jobs: Vec<JobReadout>,
-        /// The clock at the machine, for dates.
-        clock: Option<LocalClock>,
-        /// The waiting jobs below the schedule.
-        queue: Option<QueueReadout>,
-    },
+    /// A schedule as the chart of a page draws it, with its first colours and what tooltips say of its jobs.
+    Gantt { scene: Embedded, by: ColourBy, jobs: Vec<JobReadout> },
     /// Placements in a matrix, to draw it at any instant of the window. `at` is the instant drawn
     /// first.
     Matrix {
@@ -59,36 +46,9 @@ pub(crate) struct SeriesReadout {
     pub(super) points: Vec<(f64, f64, String, String)>,
 }
 
-/// A job: number, colour, submission, start, end, user, note, processor ranges, and part.
-///
-/// The part is the position of an allocation and the number of allocations of the job.
+/// A job or an allocation: number, start and submission in milliseconds, processors, user, note.
 #[derive(Serialize)]
-pub(crate) struct JobReadout(
-    i64,
-    usize,
-    f64,
-    f64,
-    f64,
-    Option<String>,
-    String,
-    Vec<(u32, u32)>,
-    Option<(usize, usize)>,
-);
-
-/// The waiting jobs: from, jobs, processors of each step, and the panels of jobs and of processors.
-#[derive(Serialize)]
-pub(crate) struct QueueReadout {
-    pub(super) steps: Vec<(f64, u64, u64)>,
-    pub(super) panels: Vec<PanelReadout>,
-}
-
-/// A panel of waiting jobs: its place, and the value at its top.
-#[derive(Serialize)]
-pub(crate) struct PanelReadout {
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-    pub(super) high: f64,
-}
+pub(crate) struct JobReadout(i64, i64, i64, u64, Option<String>, String);
 
 /// A job in a matrix: number, submission, user.
 #[derive(Serialize)]
@@ -111,19 +71,10 @@ impl Plot {
 }
 
 impl JobReadout {
-    pub(super) fn new(job: &GanttJob, colour: usize) -> JobReadout {
-        let times = [job.submit, job.start, job.end].map(finite);
-        JobReadout(
-            job.number,
-            colour,
-            times[0],
-            times[1],
-            times[2],
-            job.user.clone(),
-            job.note.as_ref().unwrap_or(&job.key).clone(),
-            job.pes.clone(),
-            job.part,
-        )
+    pub(super) fn new(job: &GanttJob, start: i64, submit: i64) -> JobReadout {
+        let procs = job.pes.iter().map(|(low, high)| u64::from(high.saturating_sub(*low)) + 1).sum();
+        let note = job.note.as_ref().unwrap_or(&job.reason).clone();
+        JobReadout(job.number, start, submit, procs, job.user.clone(), note)
     }
 }
 

@@ -18,7 +18,8 @@ pub fn html(page: &Page) -> String {
     let mut figures = Figures::default();
     let parts: Vec<Markup> =
         page.sections.iter().enumerate().map(|(n, part)| section(n + 1, part, &mut figures)).collect();
-    let assets = Assets::new();
+    let drawn: String = parts.iter().map(|part| part.0.as_str()).collect();
+    let assets = Assets::new(&drawn);
     let whole = markup! {
         (DOCTYPE)
         html lang="en" {

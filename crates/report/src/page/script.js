@@ -3,8 +3,10 @@
 (() => {
   'use strict';
 
-  const { style, schedule, themes, charts } = JSON.parse(document.getElementById('charts').textContent);
+  const { style, themes, charts } = JSON.parse(document.getElementById('charts').textContent);
   const SVG = 'http://www.w3.org/2000/svg';
+
+  /* scene */
 
   /** An element of HTML with its text. */
   function element(name, text, attributes = {}) {
@@ -47,6 +49,7 @@
     const press = () => {
       root.dataset.theme = dark() ? 'light' : 'dark';
       memory.set(root.dataset.theme);
+      schedules.forEach(redraw);
     };
     document.querySelector('header').prepend(button('Light / dark', 'Switch between light and dark', press));
   }
@@ -116,10 +119,7 @@
     });
   }
 
-  // ---- Schedules: the same drawing of any part of the window.
-
-  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
-    1728000, 4320000, 8640000];
+  // ---- Schedules: the chart of the pages of machines and runs, with the bars and the curves of this page.
 
   /** A duration. The drawing prints durations the same way. */
   function time(secs) {
@@ -132,349 +132,182 @@
 
   const many = (count, one) => `${count} ${count === 1 ? one : `${one}s`}`;
 
-  // ---- Dates, as the drawing prints them.
+  // For tests, too.
+  const schedules = globalThis.schedules = [];
+  const themed = { get matches() { return dark(); }, addEventListener() {} };
 
-  const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+  /** Returns the parts of the scene as a server would: all bars of a part one by one, and the means of its columns. */
+  const local = ({ bars, legends, curves }) => async (kind, { group, from, column, columns, by }) => {
+    const to = from + column * columns, place = legends.findIndex((legend) => legend.by === by);
+    if (kind === 'tile') return { bars: bars[group].filter(([[begin, end]]) => begin < to && end > from).map(([bar, classes]) => bar.with(4, classes[place])) };
+    return curves.map((curve) => Object.fromEntries(Object.entries(curve).map(([key, levels]) => [key, means(levels, from, column, columns)])));
+  };
 
-  /** From a second of the log to the local clock. */
-  function shift(clock, secs) {
-    const known = clock.shifts.findLast(([from]) => from <= secs) || clock.shifts[0];
-    return known[1];
-  }
-
-  /** The parts of a local time: date, time, month and day. */
-  function parts(local) {
-    const text = new Date(Math.floor(local) * 1000).toISOString();
-    const [date, rest] = text.split('T');
-    return { date, time: rest.slice(0, rest.startsWith('00', 6) ? 5 : 8), day: `${Number(date.slice(-2))} ${MONTHS[Number(date.slice(-5, -3)) - 1]}` };
-  }
-
-  class Schedule {
-    constructor(svg, data) {
-      Object.assign(this, { svg, data, from: data.from, to: data.to });
-      this.colour = 'reason';
-      this.found = null;
-      this.jobs = svg.querySelector('.jobs');
-      this.legend = svg.querySelector('.legend');
-      this.numbers = svg.querySelector('.numbers');
-      this.ticks = svg.querySelector('.ticks.x');
-      this.grid = svg.querySelector('.grid');
-      this.areas = [...svg.querySelectorAll('.queue .area')];
-    }
-
-    x(secs) {
-      const { left, right } = this.data.plot;
-      const share = (secs - this.from) / (this.to - this.from);
-      return left + Math.min(1, Math.max(0, share)) * (right - left);
-    }
-
-    /** Where a line begins: processors are counted from below, slots with their processors from above. */
-    y(line) {
-      const { plot: { top, bottom }, procs, slots } = this.data;
-      const share = line / (procs * slots);
-      return slots > 1 ? top + share * (bottom - top) : bottom - share * (bottom - top);
-    }
-
-    /** Which line is there. */
-    line(y) {
-      const { plot: { top, bottom }, procs, slots } = this.data;
-      const share = (slots > 1 ? y - top : bottom - y) / (bottom - top);
-      return Math.min(Math.max(Math.floor(share * procs * slots), 0), procs * slots - 1);
-    }
-
-    at(x) {
-      const { left, right } = this.data.plot;
-      return this.from + ((x - left) / (right - left)) * (this.to - this.from);
-    }
-
-    /** Shows the window of that length around the middle, within the whole one. */
-    show(middle, length) {
-      const { from, to } = this.data;
-      const long = Math.max(Math.min(length, to - from), Math.min(1, to - from));
-      this.from = Math.min(Math.max(middle - long / 2, from), to - long);
-      this.to = this.from + long;
-      this.draw();
-    }
-
-    draw() {
-      const paths = new Map();
-      const labels = [];
-      const size = narrow() ? 16 : 12;
-      for (const job of this.data.jobs) {
-        const [number, , , start, end, , , pes] = job;
-        if (end <= this.from || start >= this.to) continue;
-        const [left, right] = [this.x(start), this.x(end)];
-        let tallest = null;
-        for (const [low, high] of pes) {
-          const [top, bottom] = [this.y(high + 1), this.y(low)].sort((one, other) => one - other);
-          const thin = right - left <= 3 || bottom - top <= 3;
-          const key = `${thin ? 'job thin' : 'job'} ${this.painted(job)}`;
-          if (!paths.has(key)) paths.set(key, []);
-          paths.get(key).push(`M${left.toFixed(2)} ${top.toFixed(2)}h${Math.max(right - left, 0.5).toFixed(2)}V${bottom.toFixed(2)}H${left.toFixed(2)}Z`);
-          if (!tallest || bottom - top > tallest.tall) tallest = { tall: bottom - top, y: (top + bottom) / 2 + 4.2 };
-        }
-        const text = String(number);
-        if (tallest && tallest.tall > size && right - left > text.length * size * 0.6 + 4) labels.push(drawn('text', { 'text-anchor': 'middle', x: (left + right) / 2, y: tallest.y }, text));
+  /** Returns the means of a step function in columns, as runs of tenths. */
+  function means(levels, from, column, columns) {
+    const found = [];
+    let next = levels.findIndex(([at]) => at > from);
+    if (next < 0) next = levels.length;
+    for (let begin = from; found.length < columns; begin += column) {
+      let [at, area] = [begin, 0];
+      for (; at < begin + column; ) {
+        const until = Math.min(levels[next]?.[0] ?? Infinity, begin + column);
+        area += (levels[next - 1]?.[1] ?? 0) * (until - at);
+        if (until === levels[next]?.[0]) next++;
+        at = until;
       }
-      const thinFirst = [...paths].sort(([one], [other]) => (one < other ? 1 : -1));
-      this.jobs.replaceChildren(...thinFirst.map(([key, d]) => drawn('path', { class: key, d: d.join('') })));
-      this.numbers.replaceChildren(...labels);
-      this.mark();
-      this.waiting();
-      this.axis();
+      found.push([1, (area / column) * 10]);
     }
-
-    /** An instant: its date, or the time of the log. */
-    instant(secs) {
-      const { clock } = this.data;
-      if (!clock) return time(secs);
-      const { date, time: clockTime } = parts(secs + shift(clock, secs));
-      return `${date} ${clockTime}`;
-    }
-
-    /** The ticks of the axis: their places in seconds of the log, and their texts. */
-    instants(step) {
-      const { clock } = this.data;
-      const first = clock ? shift(clock, this.from) : 0;
-      const found = [];
-      for (let at = Math.ceil((this.from + first) / step) * step; at - first <= this.to + 7200; at += step) {
-        const secs = clock ? at - shift(clock, at - first) : at;
-        if (secs > this.to) break;
-        const { day, time: clockTime } = clock ? parts(at) : {};
-        const dated = at % 86400 === 0 ? day : found.length ? clockTime : `${day} ${clockTime}`;
-        found.push([secs, clock ? dated : time(at)]);
-      }
-      return found;
-    }
-
-    /** Draws the waiting jobs below the schedule. */
-    waiting() {
-      if (!this.data.queue) return;
-      const { steps, panels } = this.data.queue;
-      const first = Math.max(steps.findLastIndex(([at]) => at <= this.from), 0);
-      const shown = steps.slice(first).filter(([at]) => at < this.to);
-      panels.forEach(({ top, bottom, high }, n) => {
-        const line = shown.map((step) => `H${this.x(step[0]).toFixed(2)}V${(bottom - (step[n + 1] / high) * (bottom - top)).toFixed(2)}`);
-        this.areas[n].setAttribute('d', `M${this.x(this.from)} ${bottom}${line.join('')}H${this.x(this.to)}V${bottom}Z`);
-      });
-    }
-
-    /** The jobs that wait at an instant. */
-    queued(secs) {
-      const { steps } = this.data.queue;
-      const [, jobs, procs] = steps[Math.max(steps.findLastIndex(([at]) => at <= secs), 0)];
-      return `${many(jobs, 'job')} waiting for ${many(procs, 'processor')}\n${this.instant(secs)}`;
-    }
-
-    inQueue(at) {
-      const { left, right } = this.data.plot;
-      return Boolean(this.data.queue) && this.data.queue.panels.some(({ top, bottom }) => inside({ left, right, top, bottom }, at));
-    }
-
-    /** The class of a job's colour. */
-    painted(job) {
-      return this.classes ? this.classes.get(job) : `${this.data.scale}${job[1]}`;
-    }
-
-    /** Frames the job that was searched. */
-    mark() {
-      this.svg.querySelectorAll('.found').forEach((frame) => frame.remove());
-      for (const [, , , start, end, , , pes] of this.data.jobs.filter(([number]) => number === this.found)) {
-        if (end <= this.from || start >= this.to) continue;
-        for (const [low, high] of pes) {
-          const [top, bottom] = [this.y(high + 1), this.y(low)].sort((one, other) => one - other);
-          const x = this.x(start);
-          this.svg.append(drawn('rect', { class: 'found ring', x, y: top, width: Math.max(this.x(end) - x, 2), height: Math.max(bottom - top, 2) }));
-        }
-      }
-    }
-
-    /** Shows the job of that number with the time around it. Returns whether it is in the window. */
-    find(number) {
-      const parts = this.data.jobs.filter(([one]) => one === number);
-      this.found = parts.length ? number : null;
-      if (!parts.length) {
-        this.draw();
-        return false;
-      }
-      const from = Math.min(...parts.map(([, , , start]) => start));
-      const to = Math.max(...parts.map(([, , , , end]) => end));
-      this.show((Math.max(from, this.data.from) + Math.min(to, this.data.to)) / 2, Math.min(this.to - this.from, Math.max((to - from) * 4, 600)));
-      return true;
-    }
-
-    /** Colours the jobs by another attribute, and says so in the legend. */
-    paint(colour) {
-      this.colour = colour;
-      const groups = GROUPS[colour] && GROUPS[colour](this.data.jobs);
-      this.classes = groups && new Map(groups.flatMap(({ look, jobs }) => jobs.map((job) => [job, look])));
-      this.svg.querySelectorAll('.legend').forEach((legend) => legend.remove());
-      if (!groups && this.legend) this.svg.insertBefore(this.legend, this.grid);
-      if (groups) this.svg.insertBefore(legend(groups.filter(({ jobs }) => jobs.length)), this.grid);
-      this.draw();
-    }
-
-    axis() {
-      const { top, bottom, left } = this.data.plot;
-      const step = STEPS.find((candidate) => candidate >= (this.to - this.from) / 7) || 86400 * Math.ceil((this.to - this.from) / 604800);
-      const marks = [];
-      const lines = [...this.grid.children].filter((line) => line.getAttribute('x1') !== line.getAttribute('x2'));
-      const letter = narrow() ? 10 : 7;
-      let free = -Infinity;
-      for (const [at, text] of this.instants(step)) {
-        const x = this.x(at);
-        const half = (text.length * letter) / 2;
-        const fits = x - half > free;
-        if (fits) free = x + half + 6;
-        marks.push(drawn('line', { x1: x, x2: x, y1: bottom, y2: bottom + 5 }), drawn('text', { 'text-anchor': 'middle', x, y: bottom + 18.8 }, fits ? text : ''));
-        if (x - left > 0.5) lines.push(drawn('line', { x1: x, x2: x, y1: top, y2: bottom }));
-      }
-      this.ticks.replaceChildren(...marks);
-      this.grid.replaceChildren(...lines);
-    }
-
-    /** What runs at a place of the drawing. */
-    read(at) {
-      if (this.inQueue(at)) return this.queued(this.at(at.x));
-      if (!inside(this.data.plot, at)) return '';
-      const { procs, slots } = this.data;
-      const secs = this.at(at.x);
-      const pe = this.line(at.y);
-      const near = ((this.to - this.from) / 600) * 2;
-      const holds = ([, , , start, end, , , pes], slack) => start - slack <= secs && secs < end + slack && pes.some(([low, high]) => low <= pe && pe <= high);
-      const job = this.data.jobs.find((one) => holds(one, 0)) || this.data.jobs.find((one) => holds(one, near));
-      const slot = slots > 1 ? `slot ${Math.floor(pe / procs)}, ` : '';
-      if (!job) return `${slot}processor ${pe % procs}, free\n${this.instant(secs)}`;
-      const [number, , submit, start, end, user, key, pes, part] = job;
-      const wide = pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
-      const who = user === null ? '' : `, user ${user}`;
-      return `${slot}job ${number}, ${wide} ${wide === 1 ? 'processor' : 'processors'}${who}${key ? `\n${key}` : ''}\nsubmitted ${this.instant(submit)}, ${part ? `stay ${part[0]} of ${part[1]}` : `waited ${time(start - submit)}`}\nran ${time(end - start)}: ${this.instant(start)} to ${this.instant(end)}`;
-    }
+    return found;
   }
 
-  // Groups of jobs by an attribute, each with its name and the class of its colour.
-
-  const NAMED = 5;
-
-  /** The users with the most processor time, and all others. */
-  function byUser(jobs) {
-    const work = new Map();
-    for (const [, , , start, end, user, , pes] of jobs) work.set(user, (work.get(user) || 0) + (end - start) * wide(pes));
-    const users = [...work].sort(([, one], [, other]) => other - one).map(([user]) => user);
-    const named = users.slice(0, NAMED).map((user, n) => ({ name: user === null ? 'no user' : `user ${user}`, look: `s${n}`, jobs: jobs.filter((job) => job[5] === user) }));
-    const rest = jobs.filter((job) => users.indexOf(job[5]) >= NAMED);
-    return [...named, { name: 'others', look: 's6', jobs: rest }];
-  }
-
-  /** Steps of an ordered value. Each step is up to its limit. */
-  function steps(jobs, value, limits, names) {
-    const step = (job) => limits.findIndex((limit) => value(job) <= limit);
-    return names.map((name, n) => ({ name, look: `v${n}`, jobs: jobs.filter((job) => step(job) === n) }));
-  }
-
-  function bySize(jobs) {
-    return steps(jobs, (job) => wide(job[7]), [1, 4, 16, 64, Infinity], ['1 processor', '2 to 4', '5 to 16', '17 to 64', 'over 64']);
-  }
-
-  /** By the bounded slowdown of the whole job, whose parts may be several. */
-  function bySlowdown(jobs) {
-    const whole = new Map();
-    for (const [number, , submit, start, end] of jobs) {
-      const known = whole.get(number) || { submit, end, ran: 0 };
-      whole.set(number, { submit, end: Math.max(end, known.end), ran: known.ran + end - start });
+  /** Draws as a canvas does, into elements of SVG: the calls of the painter. */
+  class SvgContext {
+    constructor(real) {
+      Object.assign(this, { real, svg: drawn('svg', { xmlns: SVG, 'font-family': 'system-ui, sans-serif' }), globalAlpha: 1, lineWidth: 1, textAlign: 'start', dash: '', clips: 0 });
+      this.into = [this.svg];
     }
-    const slowdown = ([number]) => {
-      const { submit, end, ran } = whole.get(number);
-      return 1 + Math.max(end - submit - ran, 0) / Math.max(ran, 10);
-    };
-    return steps(jobs, slowdown, [1, 2, 10, 100, Infinity], ['slowdown 1', 'up to 2', 'up to 10', 'up to 100', 'over 100']);
-  }
 
-  const GROUPS = { user: byUser, size: bySize, slowdown: bySlowdown };
+    add(name, attributes, text) { this.into.at(-1).append(drawn(name, attributes, text)); }
 
-  const wide = (pes) => pes.reduce((sum, [low, high]) => sum + high - low + 1, 0);
+    fillRect(x, y, width, height) { this.add('rect', { x, y, width, height, fill: this.fillStyle, 'fill-opacity': this.globalAlpha }); }
 
-  /** A row of names with their colours. Its space is that of the drawing's own legend. */
-  function legend(groups) {
-    const row = drawn('g', { class: 'legend' });
-    let x = 8;
-    for (const { name, look } of groups) {
-      const entry = drawn('g', { transform: `translate(${x} 9)` });
-      entry.append(drawn('rect', { class: `job ${look}`, x: 2, y: -6, width: 18, height: 12 }), drawn('text', { x: 26, y: 4.2 }, name));
-      row.append(entry);
-      x += 26 + name.length * (narrow() ? 9 : 7) + 8;
+    strokeRect(x, y, width, height) { this.add('rect', { x, y, width, height, ...this.line() }); }
+
+    line() { return { fill: 'none', stroke: this.strokeStyle, 'stroke-width': this.lineWidth, 'stroke-dasharray': this.dash || 'none' }; }
+
+    write(text, x, y, look) {
+      const [, bold, size] = /(600 )?(\d+)px/.exec(this.font);
+      const middle = this.textBaseline === 'middle' ? size * 0.35 : 0;
+      this.add('text', { x, y: y + middle, 'font-size': size, 'font-weight': bold ? 600 : 400, 'text-anchor': this.textAlign, ...look }, text);
     }
-    return row;
+
+    fillText(text, x, y) { this.write(text, x, y, { fill: this.fillStyle }); }
+
+    strokeText(text, x, y) { this.write(text, x, y, this.line()); }
+
+    measureText(text) { this.real.font = this.font; return this.real.measureText(text); }
+
+    setLineDash(dash) { this.dash = dash.join(' '); }
+
+    beginPath() { this.path = ''; }
+
+    moveTo(x, y) { this.path += `M${x} ${y}`; }
+
+    lineTo(x, y) { this.path += `${this.path ? 'L' : 'M'}${x} ${y}`; }
+
+    stroke() { this.add('path', { d: this.path, ...this.line() }); }
+
+    rect(x, y, width, height) { this.box = { x, y, width, height }; }
+
+    save() { this.into.push(this.into.at(-1)); }
+
+    clip() {
+      const id = `clip-${++this.clips}`, box = drawn('clipPath', { id }), group = drawn('g', { 'clip-path': `url(#${id})` });
+      box.append(drawn('rect', this.box));
+      this.into.at(-1).append(box, group);
+      this.into[this.into.length - 1] = group;
+    }
+
+    restore() { this.into.pop(); }
+
+    setTransform() {}
+
+    clearRect() {}
   }
 
-  function gantt(svg, data, tools, hint) {
-    const schedule = new Schedule(svg, data);
-    const length = () => schedule.to - schedule.from;
-    const middle = () => (schedule.from + schedule.to) / 2;
+  /** Returns the schedule as it is shown, with its legend, as a drawing of its own. */
+  function saved({ chart }) {
+    const real = chart.context, context = chart.context = new SvgContext(real), width = chart.width();
+    chart.isFile = true;
+    chart.paint();
+    Object.assign(chart, { context: real, isFile: false });
+    let [x, y] = [4, chart.below + chart.curved() + 20];
+    context.font = '12px system-ui, sans-serif';
+    for (const { name, bars, [chart.ink.theme]: [fill] } of chart.legend().entries.filter((entry) => entry.bars)) {
+      const text = `${name} (${bars})`, wide = 34 + context.measureText(text).width;
+      if (x > 4 && x + wide > width) [x, y] = [4, y + 20];
+      Object.assign(context, { fillStyle: fill });
+      context.fillRect(x, y - 10, 16, 11);
+      Object.assign(context, { fillStyle: chart.ink.ink });
+      context.fillText(text, x + 21, y);
+      x += wide;
+    }
+    const paper = drawn('rect', { width, height: y + 10, fill: chart.ink.paper });
+    context.svg.prepend(paper);
+    for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${y + 10}`, width, height: y + 10 })) context.svg.setAttribute(key, value);
+    return context.svg;
+  }
+
+  /** What the colours mean. */
+  function colours({ chart, legend }) {
+    const theme = dark() ? 'dark' : 'light';
+    legend.replaceChildren(...chart.legend().entries.filter((entry) => entry.bars).map(({ name, bars, [theme]: [fill, edge] }) => {
+      const entry = element('li', `${name} (${bars})`), sample = element('span', '');
+      Object.assign(sample.style, { background: fill, borderColor: edge });
+      entry.prepend(sample);
+      return entry;
+    }));
+  }
+
+  function redraw(schedule) {
+    schedule.chart.draw();
+    colours(schedule);
+  }
+
+  /** What a bar says of its job. */
+  function told(chart, jobs, { job, from, to, group, most }) {
+    const known = jobs.find(([number, start]) => number === job && start === from);
+    if (!known) return `job ${job}`;
+    const [, , submit, procs, user, note] = known, instant = (at) => `${chart.label(at, 864e5)} ${chart.label(at, 1e3).split(' ').at(-1)}`;
+    const who = user === null ? '' : `, user ${user}`;
+    return `job ${job}, ${many(procs, 'processor')}${who}\nsubmitted ${instant(submit)}\nstarts ${instant(from)} after ${time((from - submit) / 1000)}\nruns for ${time((to - from) / 1000)}\n${note}`;
+  }
+
+  function gantt(svg, { scene, by, jobs }, tools, hint) {
+    const canvas = element('canvas', '', { tabindex: 0, role: 'application', 'aria-roledescription': 'chart', 'aria-labelledby': svg.getAttribute('aria-labelledby') });
+    const legend = element('ul', '', { class: 'legend', 'aria-label': 'Colours' });
+    svg.classList.add('still');
+    svg.after(canvas, legend);
+    const choose = (bar) => { chart.chosen = bar?.job ?? null; chart.draw(); };
+    const chart = new Chart(canvas, { load: local(scene), choose, hover: (bar, event) => say(bar ? told(chart, jobs, bar) : '', event), isFixed: true, dark: themed });
+    const schedule = { chart, legend }, [from, to] = scene.range;
+    schedules.push(schedule);
+    chart.by = scene.legends.some((known) => known.by === by) ? by : scene.legends[0].by;
+    // All is over, and no line is that of the present.
+    const moment = { now: 9e15, live: false, pools: scene.pools.map((name) => ({ name })) };
+    chart.update({ ...scene, moment, opening: { from, to }, version: 0, runs: true, hasCurves: scene.curves.length > 0, hasQueue: scene.curves.some(({ waiting }) => waiting.length) }, null);
+    const span = () => chart.scale * chart.width();
     const actions = [
-      ['+', 'Zoom in', () => schedule.show(middle(), length() / 2)],
-      ['−', 'Zoom out', () => schedule.show(middle(), length() * 2)],
-      ['←', 'Earlier', () => schedule.show(middle() - length() / 2, length())],
-      ['→', 'Later', () => schedule.show(middle() + length() / 2, length())],
-      ['Whole', 'Show the whole window', () => schedule.show(middle(), Infinity)],
+      ['+', 'Zoom in', () => chart.zoom(0.5)],
+      ['−', 'Zoom out', () => chart.zoom(2)],
+      ['←', 'Earlier', () => chart.pan(-chart.width() / 2)],
+      ['→', 'Later', () => chart.pan(chart.width() / 2)],
+      ['Whole', 'Show the whole window', () => chart.view((from + to) / 2, to - from)],
     ];
     tools.append(...actions.map(([text, label, press]) => button(text, label, press)));
     const search = element('input', '', { type: 'search', inputmode: 'numeric', placeholder: 'job number', 'aria-label': 'Find a job by its number' });
     search.addEventListener('change', () => {
-      const found = search.value.trim() === '' || schedule.find(Number(search.value));
-      if (search.value.trim() === '') schedule.find(null);
-      search.setCustomValidity(found ? '' : 'not in this period');
+      const wanted = search.value.trim(), bars = scene.bars.flat().map(([bar]) => bar).filter((bar) => wanted !== '' && bar[2] === Number(wanted));
+      chart.chosen = bars.length ? bars[0][2] : null;
+      if (bars.length) {
+        const [first, last] = [Math.max(Math.min(...bars.map(([begin]) => begin)), from), Math.min(Math.max(...bars.map(([, end]) => end)), to)];
+        chart.view((first + last) / 2, Math.min(span(), Math.max(4 * (last - first), 6e5)));
+      } else chart.draw();
+      search.setCustomValidity(bars.length || wanted === '' ? '' : 'not in this period');
       search.reportValidity();
     });
     const colour = element('select', '', { 'aria-label': 'Colour of the jobs' });
-    for (const [value, text] of [['reason', data.scale === 'd' ? 'colour: change' : 'colour: reason'], ['user', 'colour: user'], ['size', 'colour: size'], ['slowdown', 'colour: slowdown']]) colour.append(element('option', text, { value }));
-    colour.addEventListener('change', () => schedule.paint(colour.value));
-    tools.append(search, ...(svg.querySelector('.legend') ? [colour] : []));
-    hint.textContent = 'Drag: zoom. Shift-drag: move. Double click: zoom in.';
-    svg.classList.add('zoom');
-    let held = null;
-    let due = 0;
-    svg.addEventListener('pointerdown', (event) => {
-      // Fingers scroll the page; they have the buttons.
-      if (event.pointerType !== 'mouse' || event.button !== 0) return;
-      held = { x: place(svg, event).x, middle: middle(), moves: event.shiftKey };
-      if (!held.moves) {
-        held.box = drawn('rect', { class: 'selection', y: data.plot.top, height: data.plot.bottom - data.plot.top, width: 0 });
-        svg.append(held.box);
-      }
-      svg.setPointerCapture(event.pointerId);
+    colour.append(...scene.legends.map(({ by: value, title }) => element('option', `colour: ${title}`, { value })));
+    colour.value = chart.by;
+    colour.addEventListener('change', () => {
+      chart.by = colour.value;
+      redraw(schedule);
     });
-    /** The selected part of the plot. */
-    const selected = (event) => {
-      const { left, right } = data.plot;
-      return [held.x, place(svg, event).x].map((x) => Math.min(Math.max(x, left), right)).sort((one, other) => one - other);
-    };
-    svg.addEventListener('pointermove', (event) => {
-      if (!held) return;
-      if (held.box) {
-        const [from, to] = selected(event);
-        held.box.setAttribute('x', from);
-        held.box.setAttribute('width', to - from);
-        return;
-      }
-      const { left, right } = data.plot;
-      const moved = ((held.x - place(svg, event).x) / (right - left)) * length();
-      cancelAnimationFrame(due);
-      due = requestAnimationFrame(() => held && schedule.show(held.middle + moved, length()));
-    });
-    const release = () => {
-      if (held && held.box) held.box.remove();
-      held = null;
-    };
-    svg.addEventListener('pointerup', (event) => {
-      const [from, to] = held && held.box ? selected(event).map((x) => schedule.at(x)) : [0, 0];
-      const dragged = held && held.box && Math.abs(place(svg, event).x - held.x) > 4;
-      release();
-      if (dragged) schedule.show((from + to) / 2, to - from);
-    });
-    svg.addEventListener('pointercancel', release);
-    svg.addEventListener('dblclick', (event) => schedule.show(schedule.at(place(svg, event).x), length() / 4));
-    listen(svg, (at) => (held ? '' : schedule.read(at)));
+    tools.append(search, colour);
+    colours(schedule);
+    hint.textContent = 'Drag: move. Ctrl and the wheel: zoom. Keys: arrows, plus, minus, Home.';
+    return schedule;
   }
 
   // ---- Matrices: the same drawing at any instant of the window.
@@ -604,7 +437,7 @@
   function documentOf(figure, svg, css) {
     const copy = svg.cloneNode(true);
     copy.removeAttribute('aria-labelledby');
-    copy.querySelectorAll('.ring, .selection').forEach((ring) => ring.remove());
+    copy.querySelectorAll('.ring').forEach((ring) => ring.remove());
     copy.prepend(drawn('title', {}, figure.querySelector('figcaption strong, figcaption h2').textContent), drawn('style', {}, css));
     return new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
   }
@@ -616,8 +449,7 @@
   }
 
   function save(figure, svg) {
-    const css = ['r', 'd'].includes(charts[figure.dataset.chart]?.scale) ? style + schedule : style;
-    download(documentOf(figure, svg, css), `${figure.dataset.chart}.svg`);
+    download(documentOf(figure, svg, style), `${figure.dataset.chart}.svg`);
   }
 
   /** Pixels of an image for each unit of the drawing. */
@@ -648,6 +480,7 @@
   }
 
   themeSwitch();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => schedules.forEach(redraw));
   document.body.append(tip);
   addEventListener('scroll', () => say(''), { passive: true });
   for (const figure of document.querySelectorAll('figure[data-chart]')) {
@@ -656,13 +489,15 @@
     const hint = element('span', '', { class: 'hint' });
     const description = figure.querySelector('.description');
     const data = charts[figure.dataset.chart];
-    if (data && data.kind === 'gantt') gantt(svg, data, tools, hint);
-    else if (data && data.kind === 'matrix') matrix(svg, data, tools, description);
-    else if (data) points(svg, data);
-    else titles(svg);
+    const schedule = data && data.kind === 'gantt' ? gantt(svg, data, tools, hint) : null;
+    // A schedule is saved as it is shown.
+    const picture = () => (schedule ? saved(schedule) : svg);
+    if (data && data.kind === 'matrix') matrix(svg, data, tools, description);
+    else if (data && !schedule) points(svg, data);
+    else if (!schedule) titles(svg);
     tools.append(
-      button('SVG', 'Save this chart as an SVG file', () => save(figure, svg)),
-      button('PNG', 'Save this chart as a PNG image', () => saveImage(figure, svg)),
+      button('SVG', 'Save this chart as an SVG file', () => save(figure, picture())),
+      button('PNG', 'Save this chart as a PNG image', () => saveImage(figure, picture())),
       button('PDF', 'Print this chart, or save it as PDF', () => printOne(figure)),
     );
     if (hint.textContent) tools.append(hint);

@@ -1,7 +1,7 @@
 //! A chart's drawing as a reader has it: an outline of its elements, and positions by the labels of its axes.
 
 use miserly_report::chart::{
-    Axis, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, svg,
+    Axis, Bar, BarSeries, Body, Chart, ColourBy, DataSeries, GanttJob, GroupBar, svg,
 };
 use roxmltree::{Document, Node};
 
@@ -128,13 +128,11 @@ fn jobs_are_where_their_processors_and_their_time_are() {
         start,
         end,
         user: None,
-        key: number.to_string(),
-        part: None,
-        note: None,
+        ..GanttJob::default()
     };
     let jobs = vec![job(1, (0, 3), 0.0, 60.0), job(2, (4, 6), 30.0, 90.0), job(3, (7, 7), 70.0, 120.0)];
     let body = Body::Gantt {
-        keys: GanttKeys::default(),
+        by: ColourBy::Reason,
         queue: vec![],
         procs: 8,
         hosts: vec![],
@@ -145,20 +143,37 @@ fn jobs_are_where_their_processors_and_their_time_are() {
     };
     let svg = chart(Axis::linear("time"), Axis::linear("processor"), body);
     let document = Document::parse(&svg).unwrap();
-    let [across, up] = [Scale::read(&document, "x", itself), Scale::read(&document, "y", itself)];
-    let group = document.descendants().find(|node| classes(*node) == ["jobs"]).expect("jobs");
-    let drawn: Vec<Node> = group.children().filter(Node::is_element).collect();
+    let of_class = |class: &str| {
+        let nodes = document.descendants().filter(|node| classes(*node).contains(&class));
+        nodes.collect::<Vec<Node>>()
+    };
+    // Each tick has the time of the log beside it.
+    let ticks = of_class("tick");
+    let times = of_class("muted").into_iter().filter_map(|time| {
+        let tick = ticks.iter().find(|tick| (number(**tick, "x") + 3.0 - number(time, "x")).abs() < 0.01)?;
+        let parts: Vec<f64> = time.text()?.split(':').map(|part| part.parse().expect("a time")).collect();
+        Some((parts[1] * 60.0 + parts[2], number(*tick, "x")))
+    });
+    let times: Vec<(f64, f64)> = times.collect();
+    let [(first, left), (last, right)] = [times[0], times[times.len() - 1]];
+    let across = |time: f64| left + (time - first) / (last - first) * (right - left);
+    let rows = of_class("rule")[0];
+    let (top, tall) = (number(rows, "y") + 0.5, number(rows, "height") - 1.0);
+    let up = |processor: u32| top + tall * (1.0 - f64::from(processor) / 8.0);
+    let paths: Vec<&str> = of_class("part").into_iter().filter_map(|node| node.attribute("d")).collect();
+    let drawn: Vec<String> =
+        paths.iter().flat_map(|path| path.split_inclusive('Z')).map(str::to_owned).collect();
     assert_eq!(drawn.len(), jobs.len());
     for (drawn, job) in drawn.into_iter().zip(&jobs) {
-        let places = path(drawn.attribute("d").expect("a path"));
-        let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
+        let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = path(&drawn).into_iter().unzip();
         xs.sort_by(f64::total_cmp);
         ys.sort_by(f64::total_cmp);
-        across.check(xs[0], job.start);
-        across.check(xs[xs.len() - 1], job.end);
         let (low, high) = job.pes[0];
-        up.check(ys[ys.len() - 1], low.into());
-        up.check(ys[0], f64::from(high) + 1.0);
+        // A gap of a pixel lies between two jobs.
+        let expect = [across(job.start), across(job.end), up(high + 1), up(low) - 1.0];
+        for (found, expect) in [xs[0], xs[xs.len() - 1], ys[0], ys[ys.len() - 1]].into_iter().zip(expect) {
+            assert!((found - expect).abs() < 0.05, "{found} and {expect} of {job:?}");
+        }
     }
 }
 

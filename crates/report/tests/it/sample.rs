@@ -1,8 +1,8 @@
 //! A page with every kind of chart and block, of made-up but lifelike figures.
 
 use miserly_report::chart::{
-    Axis, AxisScale, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, LocalClock,
-    MatrixJob, MatrixPlace, QueueStep, Ramp,
+    Axis, AxisScale, Bar, BarSeries, Body, Chart, ColourBy, DataSeries, GanttJob, GroupBar, LocalClock,
+    MatrixJob, MatrixPlace, Part, QueueStep, Ramp,
 };
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_test_support::Draws;
@@ -82,7 +82,7 @@ pub(crate) fn charts() -> Vec<Chart> {
         grouped(),
         heat(),
         change(),
-        gantt(),
+        schedule(),
         matrix(),
         slots(),
         panels(),
@@ -219,7 +219,7 @@ fn change() -> Chart {
     )
 }
 
-fn gantt() -> Chart {
+pub(crate) fn schedule() -> Chart {
     let (from, to) = (5.0 * 86_400.0, 6.0 * 86_400.0);
     let jobs = jobs(100, from - 20_000.0, to, 1);
     chart(
@@ -228,8 +228,8 @@ fn gantt() -> Chart {
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
         Body::Gantt {
-            keys: GanttKeys::default(),
-            queue: waiting(from, 24),
+            by: ColourBy::Reason,
+            queue: waiting(5 * 86_400, 24),
             procs: 100,
             hosts: vec![],
             slots: 1,
@@ -262,26 +262,14 @@ fn panels() -> Chart {
 
 /// A schedule with dates and with the colours of changes.
 pub(crate) fn dated() -> Chart {
-    let steps = [
-        "a day earlier",
-        "an hour earlier",
-        "earlier",
-        "",
-        "same",
-        "",
-        "later",
-        "an hour later",
-        "a day later",
-    ];
-    let mut schedule = gantt();
+    let mut schedule = schedule();
     schedule.id = "dated".into();
-    if let Body::Gantt { from, to, jobs, keys, .. } = &mut schedule.body {
+    if let Body::Gantt { from, to, jobs, by, .. } = &mut schedule.body {
         schedule.x = dates(*from, *to);
-        *keys = GanttKeys::Diverging(steps.map(str::to_owned).to_vec());
-        let used = [0, 2, 4, 6, 8];
+        *by = ColourBy::Change;
+        let changes = [-100_000.0, -30_000.0, -7_000.0, -600.0, 0.0, 600.0, 7_000.0, 30_000.0, 100_000.0];
         for (n, job) in jobs.iter_mut().enumerate() {
-            steps[used[n % used.len()]].clone_into(&mut job.key);
-            job.note = Some(format!("starts {}", job.key));
+            job.compared = Some(job.start - changes[n % changes.len()]);
         }
     }
     schedule
@@ -297,11 +285,11 @@ pub(crate) fn dates(from: f64, to: f64) -> Axis {
 }
 
 /// The same over time.
-fn slots() -> Chart {
+pub(crate) fn slots() -> Chart {
     let (jobs, places) = places();
     let jobs = over_time(&jobs, &places, 64);
     let body = Body::Gantt {
-        keys: GanttKeys::default(),
+        by: ColourBy::Slot,
         queue: vec![],
         procs: 64,
         hosts: vec![],
@@ -326,9 +314,8 @@ pub(crate) fn over_time(jobs: &[MatrixJob], places: &[MatrixPlace], procs: u32) 
         start: place.from,
         end: place.to,
         user: jobs[place.job].user.clone(),
-        key: if place.own { "own" } else { "other" }.into(),
-        part: None,
-        note: None,
+        part: if place.own { Part::Run } else { Part::Alternate },
+        ..GanttJob::default()
     };
     places.iter().map(bar).collect()
 }
@@ -354,11 +341,11 @@ fn places() -> (Vec<MatrixJob>, Vec<MatrixPlace>) {
     (jobs, places)
 }
 
-/// Returns waiting jobs that change every hour.
-fn waiting(from: f64, hours: u32) -> Vec<QueueStep> {
-    let step = |n: u32| {
-        let jobs = u64::from(n * 7 % 12);
-        QueueStep { at: from + f64::from(n) * 3_600.0, jobs, procs: jobs * 9 }
+/// Returns waiting jobs that change every hour, from a second on.
+fn waiting(from: i64, hours: i64) -> Vec<QueueStep> {
+    let step = |n: i64| {
+        let jobs = n * 7 % 12;
+        QueueStep { at: 1000 * (from + n * 3_600), jobs, procs: jobs * 9 }
     };
     (0..hours).map(step).collect()
 }
@@ -375,8 +362,8 @@ pub(crate) fn crowded() -> Chart {
         Axis::seconds("time"),
         Axis::linear("processor"),
         Body::Gantt {
-            keys: GanttKeys::default(),
-            queue: waiting(from, 192),
+            by: ColourBy::Reason,
+            queue: waiting(0, 192),
             procs: 430,
             hosts: vec![],
             slots: 1,
@@ -392,7 +379,7 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
     let mut jobs = Vec::new();
     let mut random = draws(1_000_000);
     let mut low = 0;
-    let reasons = ["at once", "reserved", "backfilled"];
+    let reasons = ["immediate", "reserved", "backfilled"];
     for lane in 0.. {
         let wide = [1, 4, 8, 16, 2, 32][lane % 6].min(procs - low);
         let mut time = from;
@@ -402,7 +389,7 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
             let end = start + (30_000.0 / f64::from(per_lane)) * long.powi(3) + 60.0;
             let number = i64::try_from(jobs.len()).unwrap() + 1;
             let user = Some(format!("{}", number % 17));
-            let key = reasons[jobs.len() % 3].into();
+            let reason = reasons[jobs.len() % 3].into();
             jobs.push(GanttJob {
                 number,
                 pes: vec![(low, low + wide - 1)],
@@ -410,9 +397,8 @@ fn jobs(procs: u32, from: f64, to: f64, per_lane: u32) -> Vec<GanttJob> {
                 start,
                 end,
                 user,
-                key,
-                part: None,
-                note: None,
+                reason,
+                ..GanttJob::default()
             });
             time = end;
         }

@@ -1,7 +1,7 @@
 //! Charts as SVG: appearance, and validity for any data.
 
 use miserly_report::chart::{
-    Axis, Bar, BarSeries, Body, Chart, DataSeries, GanttJob, GanttKeys, GroupBar, MatrixJob, MatrixPlace,
+    Axis, Bar, BarSeries, Body, Chart, ColourBy, DataSeries, GanttJob, GroupBar, MatrixJob, MatrixPlace,
     Ramp, svg,
 };
 use proptest::prelude::*;
@@ -52,24 +52,21 @@ fn a_heat_map() {
 
 #[test]
 fn a_schedule() {
-    let job = |number, pes, start, end, key: &str| GanttJob {
+    let job = |number, pes, start, end, reason: &str| GanttJob {
         number,
         pes,
-        submit: 0.0,
         start,
         end,
-        user: None,
-        key: key.into(),
-        part: None,
-        note: None,
+        reason: reason.into(),
+        ..GanttJob::default()
     };
     let jobs = vec![
-        job(1, vec![(0, 3)], 0.0, 60.0, "at once"),
+        job(1, vec![(0, 3)], 0.0, 60.0, "immediate"),
         job(2, vec![(4, 4), (6, 7)], 30.0, 90.0, "backfilled"),
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
     let body = |hosts| Body::Gantt {
-        keys: GanttKeys::default(),
+        by: ColourBy::Reason,
         queue: vec![],
         procs: 8,
         hosts,
@@ -80,12 +77,18 @@ fn a_schedule() {
     };
     let schedule = |hosts| chart(Axis::seconds("time"), Axis::linear("processor"), body(hosts));
     let plain = drawing(&schedule(vec![]));
-    // Lines between hosts change nothing else, and too many are none.
-    let hosts = drawing(&schedule(vec![4, 6]));
+    // Lines between hosts and their names change nothing else, and too many are none.
+    let named = |(low, name): (u32, &str)| (low, name.to_owned());
+    let hosts = drawing(&schedule([(0, "a"), (4, "b"), (6, "c")].map(named).to_vec()));
     let lines: Vec<&str> = hosts.lines().filter(|line| !plain.contains(line)).collect();
-    assert!(lines.iter().all(|line| line.contains("hosts") || line.contains("dasharray")), "{lines:?}");
-    assert_eq!(hosts.matches("stroke-dasharray").count(), 2);
-    assert_eq!(drawing(&schedule((0..64).collect())), plain);
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.contains("marks") || line.contains("mark") || line.contains("dasharray")),
+        "{lines:?}"
+    );
+    assert_eq!((hosts.matches("class=\"border\"").count(), hosts.matches("class=\"mark\"").count()), (2, 3));
+    assert_eq!(drawing(&schedule((0..64).map(|low| (low, "x".to_owned())).collect())), plain);
     insta::assert_snapshot!(outline(&schedule(vec![])));
 }
 
@@ -117,7 +120,7 @@ fn slots_over_time() {
     let (jobs, places) = figure_9();
     let jobs = sample::over_time(&jobs, &places, 8);
     let body = Body::Gantt {
-        keys: GanttKeys::default(),
+        by: ColourBy::Slot,
         queue: vec![],
         procs: 8,
         hosts: vec![],
@@ -144,7 +147,7 @@ fn without_data_there_is_an_empty_frame() {
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Log, decimals: 0 },
         Body::Gantt {
-            keys: GanttKeys::default(),
+            by: ColourBy::Reason,
             queue: vec![],
             procs: 0,
             hosts: vec![],
@@ -156,10 +159,10 @@ fn without_data_there_is_an_empty_frame() {
         Body::Matrix { procs: 8, from: 0.0, to: 9.0, jobs: Vec::new(), places: Vec::new() },
         Body::Matrix { procs: 8, from: 300.0, to: 400.0, jobs: figure_9().0, places: figure_9().1 },
         Body::Gantt {
-            keys: GanttKeys::default(),
+            by: ColourBy::Reason,
             queue: vec![],
             procs: 4,
-            hosts: vec![2],
+            hosts: vec![(2, "b".into())],
             slots: 1,
             from: f64::NAN,
             to: f64::INFINITY,
@@ -318,9 +321,8 @@ fn job() -> impl Strategy<Value = GanttJob> {
             start,
             end,
             user,
-            key,
-            part: None,
-            note: None,
+            reason: key,
+            ..GanttJob::default()
         },
     )
 }
@@ -344,7 +346,7 @@ fn body() -> impl Strategy<Value = Body> {
     let ramp = prop_oneof![Just(Ramp::Log), value().prop_map(|middle| Ramp::Diverging { middle })];
     let jobs = prop::collection::vec(job(), 0..20);
     let places = prop::collection::vec(place(), 0..20);
-    let hosts = prop::collection::vec(any::<u32>(), 0..4);
+    let hosts = prop::collection::vec((any::<u32>(), text()), 0..4);
     let ends = prop::option::of((value(), value()).prop_map(|(low, high)| [low, high]));
     let bar = (value(), ends).prop_map(|(value, interval)| GroupBar { value, interval });
     let bars = prop::collection::vec(prop::option::of(bar), 0..6);
@@ -357,7 +359,7 @@ fn body() -> impl Strategy<Value = Body> {
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
         (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
             |(procs, hosts, slots, from, to, jobs)| Body::Gantt {
-                keys: GanttKeys::default(),
+                by: ColourBy::Reason,
                 queue: vec![],
                 procs,
                 hosts,

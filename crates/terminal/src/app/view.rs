@@ -24,7 +24,7 @@ impl View {
         let mut lines = std::mem::take(&mut moment.waiting);
         lines.append(&mut moment.running);
         lines.append(&mut moment.ended);
-        View { facts: Arc::clone(facts), bars: Bars::new(facts), moment, lines }
+        View { facts: Arc::clone(facts), bars: Bars::new(&facts.schedule()), moment, lines }
     }
 }
 

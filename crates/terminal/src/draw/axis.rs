@@ -34,12 +34,10 @@ const APART: i64 = 12;
 pub(super) fn times(facts: &Facts, from: i64, column: i64, columns: usize) -> Vec<(usize, String)> {
     let least = APART.saturating_mul(column);
     let step = STEPS.into_iter().find(|step| *step >= least).unwrap_or(least);
-    let offset = facts.clock.offset(facts.now);
-    let first = (from.saturating_add(offset)).div_euclid(step).saturating_mul(step).saturating_sub(offset);
+    let to = from.saturating_add(column.saturating_mul(i64::try_from(columns).unwrap_or(0)));
     let mut times = vec![];
     let mut free = 0;
-    for number in 0..=columns {
-        let at = first.saturating_add(step.saturating_mul(i64::try_from(number).unwrap_or(0)));
+    for at in facts.clock.ticks(step, from, to) {
         let place = at.saturating_sub(from).div_euclid(column);
         let Ok(place) = usize::try_from(place) else { continue };
         if place >= columns {

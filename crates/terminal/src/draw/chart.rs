@@ -118,7 +118,7 @@ fn glyph(kind: Kind, most: bool) -> (&'static str, Role) {
         (Kind::Planned | Kind::Likely, true) => ("░", Role::Planned),
         (Kind::Promised, false) => ("·", Role::Promised),
         (Kind::Planned | Kind::Likely, false) => ("·", Role::Planned),
-        (Kind::Idle, _) => ("▒", Role::Idle),
+        (Kind::Idle | Kind::Swapping | Kind::Alternate, _) => ("▒", Role::Idle),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The idle processors that are reserved.
 
-use crate::clock::HOUR;
 use crate::{Facts, PoolFacts, State};
+use miserly_scene::HOUR;
 
 /// Returns the idle processors of a pool that are reserved for a job within an hour: by its free capacity, or by the promises
 /// if that is not known.

@@ -3,7 +3,7 @@
 
 use miserly_report::chart::svg;
 use miserly_report::page::{Block, Page, Section, TableCell, TableData, html};
-use miserly_test_support::browser::Browser;
+use miserly_test_support::browser::{Browser, PAINTERS, check_painters};
 
 use crate::{page::hostile, sample};
 
@@ -14,8 +14,9 @@ const WIDTHS: [u32; 2] = [1280, 375];
 const SPOILT: &str = r"
     [...document.querySelectorAll('figure[data-chart]')].filter((figure) => {
         const svg = figure.querySelector('svg');
+        if (svg.classList.contains('still') && matchMedia('screen').matches) return figure.querySelector('canvas').getBoundingClientRect().width < 300;
         const paper = svg.getBoundingClientRect();
-        const marks = svg.querySelectorAll('.line,.area,.dots,.bars rect,.cell rect,.job');
+        const marks = svg.querySelectorAll('.line,.area,.dots,.bars rect,.cell rect,.job,.part');
         const drawn = [...marks].some((mark) => mark.getBBox().width > 0 && mark.getBBox().height > 0);
         const outside = [...svg.querySelectorAll('text')].filter((text) => {
             const box = text.getBoundingClientRect();
@@ -118,75 +119,111 @@ fn text_of_strangers_is_only_text() {
     assert_eq!(browser.console(), [""; 0]);
 }
 
+/// The rectangles of the bars in the drawing without a script, and on the canvas in the same size.
+#[test]
+fn both_painters_draw_the_same_bars_of_a_report() {
+    let Some(mut browser) = Browser::start() else { return };
+    browser.look(1280, "light");
+    for chart in [sample::schedule(), sample::dated(), sample::slots()] {
+        browser.load(&html(&alone(chart)));
+        browser.wait_until(PAINTED);
+        let found = browser.evaluate(&format!(
+            r"(async () => {{
+                const {{ painted, drawn }} = {PAINTERS}, [{{ chart }}] = schedules, svg = document.querySelector('svg.scene');
+                const box = svg.querySelector('.rule'), [top, height] = ['y', 'height'].map(name => +box.getAttribute(name));
+                chart.canvas.style.width = '640px';
+                const place = {{ top: top + 0.5, height: height - 1, row: (height - 1) / chart.groups[0].rows, named: true }};
+                do {{
+                    await new Promise(done => setTimeout(done, 50));
+                    Object.assign(chart, {{ places: [place], below: top + height + 3.5, from: chart.range[0], scale: (chart.range[1] - chart.range[0]) / 640 }});
+                    chart.paint();
+                }} while (![...chart.tiles.values()].slice(-chart.visible).every(tile => tile.data));
+                const rules = [...document.styleSheets].flatMap(sheet => [...sheet.cssRules]).map(rule => rule.cssText).filter(text => text.startsWith('.scene')).join('');
+                const hex = text => text.replace(/ \{{ fill: rgb\((\d+), (\d+), (\d+)\); \}}/g, (_, ...parts) => '{{fill:#' + parts.slice(0, 3).map(part => (+part).toString(16).padStart(2, '0')).join('') + '}}');
+                // The drawing ends at its edges.
+                const inside = ([fill, opacity, x, y, width, height]) => [fill, opacity, Math.max(x, 0), y, Math.min(x + width, 640) - Math.max(x, 0), height];
+                return [painted(chart).map(inside), drawn(svg, hex(rules))];
+            }})()"
+        ));
+        assert!(check_painters(&found).len() > 100);
+    }
+    assert_eq!(browser.console(), [""; 0]);
+}
+
+/// All parts of the first schedule are on the screen.
+const PAINTED: &str = "schedules.length > 0 && schedules[0].chart.visible > 0 && [...schedules[0].chart.tiles.values()].slice(-schedules[0].chart.visible).every(tile => tile.data)";
+
+/// What is shown of the first schedule.
+const VIEW: &str = "[schedules[0].chart.from, schedules[0].chart.scale].map(Math.round)";
+
 #[test]
 fn a_schedule_can_be_zoomed_and_moved_and_read() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(1280, "light");
     browser.load(&html(&alone(sample::crowded())));
-    let drawn = "document.querySelector('.jobs').innerHTML";
+    browser.wait_until(PAINTED);
     let press = |label: &str| format!("document.querySelector('button[aria-label=\"{label}\"]').click()");
-    let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
-    let whole = browser.evaluate(labels);
-    // The script draws the same as the page without it, up to rounding.
-    let waiting =
-        "[...document.querySelectorAll('.queue .area')].map((area) => Math.round(area.getTotalLength()))";
-    let all_waiting = browser.evaluate(waiting);
+    browser.evaluate("schedules[0].chart.paint()");
+    let whole = browser.evaluate(VIEW);
     for _ in 0..6 {
         browser.evaluate(&press("Zoom in"));
     }
-    let zoomed = (browser.evaluate(drawn), browser.evaluate(labels));
-    assert_ne!(browser.evaluate(waiting), all_waiting);
-    assert_ne!(zoomed.1, whole);
-    assert!(browser.evaluate("document.querySelectorAll('.numbers text').length").as_i64() > Some(0));
-    browser.evaluate("document.querySelector('svg').scrollIntoView()");
+    browser.wait_until(PAINTED);
+    let zoomed = browser.evaluate(VIEW);
+    assert_ne!(zoomed, whole);
+    browser.evaluate("document.querySelector('canvas').scrollIntoView()");
     browser.screenshot("zoomed");
-    drag(&mut browser);
-    assert_ne!(browser.evaluate(drawn), zoomed.0);
-    assert!(
-        browser
-            .evaluate("document.querySelector('.tip').textContent")
-            .as_str()
-            .is_some_and(|text| text.contains("processor"))
-    );
-    browser.evaluate(&press("Show the whole window"));
-    assert_eq!(browser.evaluate(labels), whole);
-    assert_eq!(browser.evaluate(waiting), all_waiting);
-    let panel = browser.evaluate("(() => { const box = document.querySelector('.queue .area').getBoundingClientRect(); return [(box.left + box.right) / 2, box.bottom - 10] })()");
-    browser.mouse("mouseMoved", panel[0].as_f64().unwrap(), panel[1].as_f64().unwrap());
+    let bar = "(() => { const { chart } = schedules[0], box = chart.canvas.getBoundingClientRect(); for (const [data, place] of chart.painted) for (const [from, to, , , , rows] of data.bars) { const [left, right, wide] = chart.across(from, to), [top, height] = chart.down(rows[0], place); if (wide > 20 && height > 4 && left > 0 && right < chart.width()) return [box.x + left + wide / 2, box.y + top + height / 2]; } })()";
+    // A page that scrolls shows no tooltip.
+    for _ in 0..2 {
+        browser.evaluate("new Promise(requestAnimationFrame)");
+    }
+    let middle = browser.evaluate(bar);
+    browser.mouse("mouseMoved", middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap());
     let tip = browser.evaluate("document.querySelector('.tip').textContent");
-    assert!(tip.as_str().is_some_and(|text| text.contains("waiting for")), "{tip}");
+    let tip = tip.as_str().unwrap();
+    assert!(tip.starts_with("job ") && tip.contains("processor") && tip.contains("runs for"), "{tip}");
+    browser.evaluate(&press("Later"));
+    assert_ne!(browser.evaluate(VIEW), zoomed);
+    browser.evaluate(&press("Show the whole window"));
+    browser.evaluate("schedules[0].chart.paint()");
+    assert_eq!(browser.evaluate(VIEW), whole);
+    // Nothing is outside of the window.
+    browser.evaluate(&press("Earlier"));
+    browser.evaluate(&press("Zoom out"));
+    assert_eq!(browser.evaluate(VIEW), whole);
     assert_eq!(browser.console(), [""; 0]);
 }
 
-/// A drag selects the period to show. The other controls find a job and colour the jobs.
 #[test]
-fn a_schedule_can_be_searched_and_coloured() {
+fn a_schedule_can_be_searched_and_coloured_and_saved() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(1280, "light");
     browser.load(&html(&alone(sample::crowded())));
-    let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
-    let whole = browser.evaluate(labels);
-    browser.evaluate("document.querySelector('svg').scrollIntoView()");
-    drag(&mut browser);
-    assert_ne!(browser.evaluate(labels), whole);
-    assert_eq!(browser.evaluate("document.querySelectorAll('.selection').length"), 0);
-    browser.evaluate("document.querySelector('button[aria-label=\"Show the whole window\"]').click()");
-    assert_eq!(browser.evaluate(labels), whole);
-    let legend = "[...document.querySelectorAll('.legend text')].map((text) => text.textContent).join('|')";
+    browser.wait_until(PAINTED);
+    let legend = "[...document.querySelectorAll('ul.legend li')].map((entry) => entry.textContent).join('|')";
     let by_reason = browser.evaluate(legend);
-    for colour in ["user", "size", "slowdown", "reason"] {
+    for colour in ["user", "size", "slowdown", "wait", "state", "reason"] {
         browser.evaluate(&format!("(() => {{ const select = document.querySelector('select'); select.value = '{colour}'; select.dispatchEvent(new Event('change')) }})()"));
         assert_eq!(browser.evaluate(legend) == by_reason, colour == "reason", "{colour}");
-        assert!(browser.evaluate("document.querySelectorAll('.jobs path').length").as_u64() > Some(0));
+        browser.wait_until(PAINTED);
     }
     let find = |job: &str| {
         format!(
-            "(() => {{ const search = document.querySelector('input[type=search]'); search.value = '{job}'; search.dispatchEvent(new Event('change')); return document.querySelectorAll('.found').length }})()"
+            "(() => {{ const search = document.querySelector('input[type=search]'); search.value = '{job}'; search.dispatchEvent(new Event('change')); return [schedules[0].chart.chosen, search.validity.valid] }})()"
         )
     };
-    let number = browser.evaluate("JSON.parse(document.getElementById('charts').textContent).charts[document.querySelector('figure').dataset.chart].jobs[0][0]");
-    assert!(browser.evaluate(&find(&number.to_string())).as_u64() > Some(0));
-    assert_eq!(browser.evaluate(&find("987654321")), 0);
+    assert_eq!(browser.evaluate(&find("17")), serde_json::json!([17, true]));
+    assert_eq!(browser.evaluate(&find("987654321")), serde_json::json!([null, false]));
+    // The file has what is shown, and its legend.
+    let saved = browser.evaluate("(async () => { const { createObjectURL } = URL; let file; URL.createObjectURL = (blob) => { file = blob; return createObjectURL.call(URL, blob); }; document.querySelector('button[aria-label*=SVG]').click(); return file.text(); })()");
+    let document = roxmltree::Document::parse(saved.as_str().unwrap()).unwrap();
+    let bars =
+        document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "rect")));
+    assert!(bars.count() > 100);
+    assert!(
+        document.descendants().any(|node| node.text().is_some_and(|text| text.starts_with("backfilled (")))
+    );
     assert_eq!(browser.console(), [""; 0]);
 }
 
@@ -257,19 +294,6 @@ fn point_at_a_job(browser: &mut Browser) {
     browser.evaluate("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }))");
     let other = browser.evaluate(tip);
     assert!(whole(&one) && whole(&other) && one != other, "{one} {other}");
-}
-
-/// Drags the plot to the left, then points at it.
-fn drag(browser: &mut Browser) {
-    let middle = browser.evaluate("(() => { const box = document.querySelector('.axis').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
-    let (x, y) = (middle[0].as_f64().unwrap(), middle[1].as_f64().unwrap());
-    for (kind, x) in
-        [("mouseMoved", x), ("mousePressed", x), ("mouseMoved", x - 100.0), ("mouseReleased", x - 100.0)]
-    {
-        browser.mouse(kind, x, y);
-        browser.evaluate("new Promise(requestAnimationFrame)");
-    }
-    browser.mouse("mouseMoved", x, y);
 }
 
 #[test]
@@ -346,8 +370,8 @@ fn a_chart_can_be_saved_as_an_image() {
     browser.load(&html(&alone(sample::dated())));
     browser.evaluate("(() => { const real = URL.createObjectURL; URL.createObjectURL = (file) => { window.saved = file; return real.call(URL, file) } })()");
     browser.evaluate("document.querySelector('button[aria-label*=PNG]').click()");
-    let image = browser.evaluate("(async () => { for (let n = 0; n < 100 && window.saved?.type !== 'image/png'; n++) await new Promise((done) => setTimeout(done, 50)); const image = await createImageBitmap(saved); const canvas = document.createElement('canvas'); canvas.width = image.width; canvas.height = image.height; const context = canvas.getContext('2d'); context.drawImage(image, 0, 0); const pixels = context.getImageData(0, 0, image.width, image.height).data; const colours = new Set(); for (let at = 0; at < pixels.length; at += 4) colours.add(pixels.slice(at, at + 3).join()); return [image.width, pixels[0], colours.has('8,56,111'), colours.has('107,42,0')] })()");
-    assert_eq!(image, serde_json::json!([1920, 255, true, true]));
+    let image = browser.evaluate("(async () => { for (let n = 0; n < 100 && window.saved?.type !== 'image/png'; n++) await new Promise((done) => setTimeout(done, 50)); const image = await createImageBitmap(saved); const canvas = document.createElement('canvas'); canvas.width = image.width; canvas.height = image.height; const context = canvas.getContext('2d'); context.drawImage(image, 0, 0); const pixels = context.getImageData(0, 0, image.width, image.height).data; const colours = new Set(); for (let at = 0; at < pixels.length; at += 4) colours.add(pixels.slice(at, at + 3).join()); return [image.width, pixels[0], colours.has('8,43,69'), colours.has('65,31,11')] })()");
+    assert_eq!(image, serde_json::json!([2688, 255, true, true]));
     assert_eq!(browser.console(), [""; 0]);
 }
 
@@ -368,26 +392,24 @@ fn a_chart_can_be_printed_alone() {
     assert_eq!(browser.console(), [""; 0]);
 }
 
-/// The script writes the same dates as the drawing, and the tooltip has them.
+/// The canvas has the days and the times of the log's zone, and the tooltip has them, too.
 #[test]
 fn a_schedule_has_dates() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(1280, "light");
     browser.load(&html(&alone(sample::dated())));
-    let labels = "[...document.querySelectorAll('.ticks.x text')].map((text) => text.textContent).join('|')";
-    let drawn = browser.evaluate(labels);
-    assert!(drawn.as_str().is_some_and(|labels| labels.contains("20 Mar")), "{drawn}");
-    browser.evaluate("document.querySelector('button[aria-label=\"Show the whole window\"]').click()");
-    assert_eq!(browser.evaluate(labels), drawn);
-    browser.evaluate("document.querySelector('svg').scrollIntoView()");
-    let job = browser.evaluate("(() => { const box = document.querySelector('.numbers text').getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2] })()");
-    for _ in 0..2 {
-        browser.evaluate("new Promise(requestAnimationFrame)");
-    }
-    browser.mouse("mouseMoved", job[0].as_f64().unwrap(), job[1].as_f64().unwrap());
-    let tip = browser.evaluate("document.querySelector('.tip').textContent");
-    let tip = tip.as_str().unwrap();
-    assert!(tip.contains("submitted 2000-03-") && tip.contains("starts "), "{tip}");
+    browser.wait_until(PAINTED);
+    let still = browser.evaluate(
+        "[...document.querySelectorAll('svg.scene .times text')].map((text) => text.textContent).join('|')",
+    );
+    assert!(
+        still
+            .as_str()
+            .is_some_and(|labels| labels.contains("Sun 2000-03-19") && labels.contains("Mon 2000-03-20")),
+        "{still}"
+    );
+    let day = browser.evaluate("schedules[0].chart.day(schedules[0].chart.range[0])");
+    assert_eq!(day, "Sun 2000-03-19");
 }
 
 /// Letters of a chart are at least 9 pixels tall on a phone, those of names and cells at least 7.

@@ -9,6 +9,8 @@ pub struct Rgb(u32);
 /// The colour of bars in the light and the dark theme. In JSON each is a list: the bar, its edge and the text on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inks {
+    /// The letter and the number of its class in the style of a picture.
+    class: (char, u8),
     light: Rgb,
     dark: Rgb,
 }
@@ -20,26 +22,28 @@ const PAPERS: [Rgb; 2] = [Rgb(0x00ff_ffff), Rgb(0x0014_171a)];
 const TEXTS: [Rgb; 2] = [Rgb(0x00ff_ffff), Rgb(0)];
 
 /// The colour of what has no colour of its own.
-pub(crate) const GREY: Inks = Inks::new(GREY_LIGHT, GREY_DARK);
+pub(crate) const GREY: Inks = Inks::new(('z', 0), GREY_LIGHT, GREY_DARK);
 
 /// Values without an order: users, queues.
-pub(crate) const VALUES: [Inks; 11] = inks(VALUES_LIGHT, VALUES_DARK);
+pub(crate) const VALUES: [Inks; 11] = inks('v', VALUES_LIGHT, VALUES_DARK);
 
 /// Start reasons.
-pub(crate) const REASONS: [Inks; 6] = inks(REASONS_LIGHT, REASONS_DARK);
+pub(crate) const REASONS: [Inks; 7] = inks('r', REASONS_LIGHT, REASONS_DARK);
 
 /// States. The second one is that of jobs without success.
-pub(crate) const STATES: [Inks; 7] = inks(STATES_LIGHT, STATES_DARK);
+pub(crate) const STATES: [Inks; 7] = inks('t', STATES_LIGHT, STATES_DARK);
 
 /// Changes from much earlier to much later.
-pub(crate) const CHANGES: [Inks; 4] = inks(CHANGES_LIGHT, CHANGES_DARK);
+pub(crate) const CHANGES: [Inks; 8] = inks('g', CHANGES_LIGHT, CHANGES_DARK);
 
 /// Steps of an ordered value.
-pub(crate) const STEPS: [Inks; 6] = inks(STEPS_LIGHT, STEPS_DARK);
+pub(crate) const STEPS: [Inks; 6] = inks('p', STEPS_LIGHT, STEPS_DARK);
 
 const GREY_LIGHT: u32 = 0x009a_a1a9;
-const CHANGES_LIGHT: [u32; 4] = [0x000b_4a8f, 0x006f_b2e0, 0x00e3_9a4f, 0x008f_3b00];
-const CHANGES_DARK: [u32; 4] = [0x008c_c8f5, 0x002f_6da8, 0x00b8_641c, 0x00ff_c08a];
+const CHANGES_LIGHT: [u32; 8] =
+    [0x0008_2b45, 0x000f_578a, 0x0018_88d8, 0x009a_cef4, 0x00ee_bca0, 0x00cc_6124, 0x0082_3e17, 0x0041_1f0b];
+const CHANGES_DARK: [u32; 8] =
+    [0x00da_e5fb, 0x009a_b8f4, 0x0047_7eeb, 0x0011_409c, 0x00ae_5109, 0x00f5_9247, 0x00f9_ba8b, 0x00fc_e2cf];
 const GREY_DARK: u32 = 0x0078_8189;
 const VALUES_LIGHT: [u32; 11] = [
     0x0000_82e2,
@@ -67,28 +71,41 @@ const VALUES_DARK: [u32; 11] = [
     0x0025_6fd8,
     0x0099_699d,
 ];
-const REASONS_LIGHT: [u32; 6] =
-    [0x001f_7a6d, 0x006f_b2e0, 0x007d_3fb0, 0x00d0_8a2a, 0x00d8_c040, 0x00c8_326d];
-const REASONS_DARK: [u32; 6] = [0x0073_bc9a, 0x0000_74c9, 0x00b0_95ea, 0x00db_8c4b, 0x00de_d965, 0x00ab_3a4b];
+const REASONS_LIGHT: [u32; 7] =
+    [0x001f_7a6d, 0x006f_b2e0, 0x007d_3fb0, 0x00d0_8a2a, 0x00d8_c040, 0x00c8_326d, 0x003d_2b1f];
+const REASONS_DARK: [u32; 7] =
+    [0x0073_bc9a, 0x0000_74c9, 0x00b0_95ea, 0x00db_8c4b, 0x00de_d965, 0x00ab_3a4b, 0x005b_0c6a];
 const STATES_LIGHT: [u32; 7] =
     [0x0066_b7e7, 0x00b8_0537, 0x0000_4996, 0x0093_4b8c, 0x002b_906d, 0x00e4_a20c, 0x0091_a6a2];
 const STATES_DARK: [u32; 7] =
     [0x002f_6fb0, 0x00ff_5a5a, 0x005c_a6ff, 0x00c6_a0d5, 0x0039_de93, 0x00ff_b414, 0x008a_5070];
 const STEPS_LIGHT: [u32; 6] = [0x00c3_e2f7, 0x0086_bfe6, 0x0045_96d2, 0x001f_6fb0, 0x0012_4d86, 0x0007_2a50];
 const STEPS_DARK: [u32; 6] = [0x0024_435f, 0x002c_618f, 0x003f_86bd, 0x0068_abdf, 0x00a2_d0f5, 0x00e2_f3ff];
-const fn inks<const N: usize>(light: [u32; N], dark: [u32; N]) -> [Inks; N] {
+const fn inks<const N: usize>(letter: char, light: [u32; N], dark: [u32; N]) -> [Inks; N] {
     let mut made = [GREY; N];
     let mut place = 0;
     while place < N {
-        made[place] = Inks::new(light[place], dark[place]);
+        #[expect(clippy::cast_possible_truncation, reason = "a palette has some ten colours")]
+        let class = (letter, place as u8);
+        made[place] = Inks::new(class, light[place], dark[place]);
         place += 1;
     }
     made
 }
 
 impl Inks {
-    const fn new(light: u32, dark: u32) -> Inks {
-        Inks { light: Rgb(light), dark: Rgb(dark) }
+    const fn new(class: (char, u8), light: u32, dark: u32) -> Inks {
+        Inks { class, light: Rgb(light), dark: Rgb(dark) }
+    }
+
+    /// Returns all colours of bars.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Inks> {
+        VALUES.iter().chain(&REASONS).chain(&STATES).chain(&CHANGES).chain(&STEPS).chain([&GREY])
+    }
+
+    /// Returns the class in the style of a picture.
+    pub(crate) fn class(&self) -> String {
+        format!("{}{}", self.class.0, self.class.1)
     }
 
     /// Returns the colour of a bar in a theme.

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bars::Index;
-use crate::scene::{ColourBy, Inks, Legend, mixed};
-use crate::{Bar, Bars, Kind};
+use crate::palette::mixed;
+use crate::{Bar, Bars, ColourBy, Inks, Kind, Legend};
 
 /// The most bars of a tile that are drawn one by one, unless the widest ones alone are more.
 const BARS_MOST: usize = 1500;
@@ -117,6 +117,14 @@ impl Bars {
         }
         Some(Tile { bars, shade: shading.shade() })
     }
+
+    /// Returns all bars of a part of the time, whatever their length and number.
+    pub(crate) fn within(&self, group: usize, from: i64, to: i64) -> impl Iterator<Item = &Bar> {
+        let index = self.indexes.get(group);
+        let classes =
+            index.into_iter().flat_map(|index| (0..index.classes()).map(move |class| (index, class)));
+        classes.flat_map(move |(index, class)| shown(index, class, from, to))
+    }
 }
 
 fn shown(index: &Index, class: usize, from: i64, to: i64) -> impl Iterator<Item = &Bar> {
@@ -136,10 +144,10 @@ fn least_class(index: &Index, column: i64, from: i64, to: i64) -> usize {
     wide
 }
 
-fn tile_bar(bar: &Bar, request: &TileRequest) -> TileBar {
+pub(crate) fn tile_bar(bar: &Bar, request: &TileRequest) -> TileBar {
     let Bar { job, from, to, kind, rows, classes } = bar;
     let named = to.saturating_sub(*from) / NAMED_LEAST >= request.column;
-    let shows_promise = *kind != Kind::Ran || job.unkept;
+    let shows_promise = !bar.is_over() || job.unkept;
     let likely = job.likely.filter(|_| job.state.is_before_start());
     TileBar {
         from: *from,
@@ -249,7 +257,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Facts, Job, State};
+    use crate::{Job, Schedule, State};
 
     fn bars(jobs: &[(i64, i64, u64)]) -> Bars {
         let job = |(number, &(start, length, procs)): (i64, &(i64, i64, u64))| Job {
@@ -260,7 +268,7 @@ mod tests {
             end: Some(start + length),
             ..Job::default()
         };
-        Bars::new(&Facts::of_jobs(8, (1..).zip(jobs).map(job)))
+        Bars::new(&Schedule::of_jobs(8, (1..).zip(jobs).map(job)))
     }
 
     fn cells(tile: &Tile) -> Vec<u8> {

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use crate::clock::{DAY, HOUR, MINUTE};
-use crate::words::window;
-use crate::{Bars, Facts, Job};
+use crate::{Bars, Job, Schedule};
 
 /// The bars that a first view of a run has, about.
 const BARS: i64 = 200;
@@ -33,28 +32,28 @@ pub struct Opening {
 impl Opening {
     /// Returns the first view: of a run its busiest hour, of a daemon from one hour back to the last promised start of the user's own jobs, or of
     /// the first twenty. O(n log n) for n jobs.
-    pub fn new(facts: &Facts, bars: &Bars) -> Opening {
-        if facts.live { ahead(facts) } else { busiest(facts, bars) }
+    pub fn new(schedule: &Schedule<'_>, bars: &Bars) -> Opening {
+        if schedule.live { ahead(schedule) } else { busiest(schedule, bars) }
     }
 }
 
-fn ahead(facts: &Facts) -> Opening {
-    let start = |job: &Job| window(job).filter(|_| job.state.is_before_start());
-    let own = facts.jobs.iter().filter(|job| facts.is_own(job)).filter_map(|job| start(job)).max();
+fn ahead(schedule: &Schedule<'_>) -> Opening {
+    let start = |job: &Job| job.window().filter(|_| job.state.is_before_start());
+    let own = schedule.jobs.iter().filter(|job| schedule.is_own(job)).filter_map(|job| start(job)).max();
     let first = || {
-        let mut starts: Vec<i64> = facts.jobs.iter().filter_map(|job| start(job)).collect();
+        let mut starts: Vec<i64> = schedule.jobs.iter().filter_map(|job| start(job)).collect();
         starts.sort_unstable();
         starts.get(JOBS - 1).or(starts.last()).copied()
     };
-    let last = own.or_else(first).unwrap_or(facts.now).saturating_sub(facts.now);
+    let last = own.or_else(first).unwrap_or(schedule.now).saturating_sub(schedule.now);
     // A job that starts at the right edge is seen, too.
     let to = (last + last / 10).clamp(30 * MINUTE, DAY);
-    Opening { from: facts.now.saturating_sub(HOUR), to: facts.now.saturating_add(to), at: None }
+    Opening { from: schedule.now.saturating_sub(HOUR), to: schedule.now.saturating_add(to), at: None }
 }
 
-fn busiest(facts: &Facts, bars: &Bars) -> Opening {
+fn busiest(schedule: &Schedule<'_>, bars: &Bars) -> Opening {
     let Some((first, last)) = bars.range else {
-        return Opening { from: facts.now - HOUR, to: facts.now, at: None };
+        return Opening { from: schedule.now - HOUR, to: schedule.now, at: None };
     };
     let length = last.saturating_sub(first).max(1);
     // Of a run of some hours a part of an hour, of a very long one more.
@@ -67,8 +66,8 @@ fn busiest(facts: &Facts, bars: &Bars) -> Opening {
     // Of hours with as many processors held the one with the longest queue, of these the first one.
     let hour = (0..=length / step).max_by_key(|hour| (busy(*hour), std::cmp::Reverse(*hour))).unwrap_or(0);
     let at = first.saturating_add(hour * step + step / 2).min(last);
-    let jobs = i64::try_from(facts.jobs.len()).unwrap_or(i64::MAX).max(1)
-        / i64::try_from(facts.pools.len().max(1)).unwrap_or(1);
+    let jobs = i64::try_from(schedule.jobs.len()).unwrap_or(i64::MAX).max(1)
+        / i64::try_from(schedule.pools.len().max(1)).unwrap_or(1);
     let span = (i128::from(length) * i128::from(BARS) / i128::from(jobs.max(1)))
         .clamp(i128::from(10 * MINUTE), i128::from(length).max(i128::from(10 * MINUTE)));
     let span = i64::try_from(span).unwrap_or(DAY);
@@ -96,34 +95,40 @@ mod tests {
             end: Some((start + 1) * HOUR),
             ..Job::default()
         };
-        let facts =
-            Facts { now: 100 * HOUR, live: false, ..Facts::of_jobs(8, [job(0, 2), job(50, 8), job(99, 4)]) };
-        let opening = Opening::new(&facts, &Bars::new(&facts));
+        let schedule = Schedule {
+            now: 100 * HOUR,
+            live: false,
+            ..Schedule::of_jobs(8, [job(0, 2), job(50, 8), job(99, 4)])
+        };
+        let opening = Opening::new(&schedule, &Bars::new(&schedule));
         assert_eq!(opening.at, Some(50 * HOUR + HOUR / 2));
         assert!(opening.from < 50 * HOUR && opening.to > 51 * HOUR);
-        let short = Facts { live: false, ..Facts::of_jobs(8, [job(0, 8)]) };
+        let short = Schedule { live: false, ..Schedule::of_jobs(8, [job(0, 8)]) };
         let opening = Opening::new(&short, &Bars::new(&short));
         let (from, to, at) = (opening.from, opening.to, opening.at.unwrap());
         assert!(from < 0 && to >= HOUR && (0..HOUR / 8).contains(&at), "all of a short run: {opening:?}");
         let waited = Job { submitted: 69 * HOUR, ..job(70, 8) };
-        let facts =
-            Facts { now: 100 * HOUR, live: false, ..Facts::of_jobs(8, [job(50, 8), waited, job(69, 8)]) };
-        let at = Opening::new(&facts, &Bars::new(&facts)).at;
+        let schedule = Schedule {
+            now: 100 * HOUR,
+            live: false,
+            ..Schedule::of_jobs(8, [job(50, 8), waited, job(69, 8)])
+        };
+        let at = Opening::new(&schedule, &Bars::new(&schedule)).at;
         assert_eq!(at, Some(69 * HOUR + HOUR / 2), "the hour with a queue");
     }
 
     #[test]
     fn a_daemon_opens_up_to_the_last_own_start() {
         let job = |uid, hours: i64| Job { uid: Some(uid), promised: Some(hours * HOUR), ..Job::default() };
-        let mut facts = Facts::of_jobs(8, [job(7, 2), job(8, 9)]);
-        let ends = |facts: &Facts| {
-            let opening = Opening::new(facts, &Bars::new(facts));
+        let mut schedule = Schedule::of_jobs(8, [job(7, 2), job(8, 9)]);
+        let ends = |schedule: &Schedule<'_>| {
+            let opening = Opening::new(schedule, &Bars::new(schedule));
             (opening.from, opening.to)
         };
-        assert_eq!(ends(&facts), (-HOUR, 9 * HOUR + 54 * MINUTE), "the first twenty");
-        facts.uid = Some(7);
-        assert_eq!(ends(&facts), (-HOUR, 2 * HOUR + 12 * MINUTE));
-        facts.jobs.clear();
-        assert_eq!(ends(&facts), (-HOUR, 30 * MINUTE));
+        assert_eq!(ends(&schedule), (-HOUR, 9 * HOUR + 54 * MINUTE), "the first twenty");
+        schedule.uid = Some(7);
+        assert_eq!(ends(&schedule), (-HOUR, 2 * HOUR + 12 * MINUTE));
+        schedule.jobs.to_mut().clear();
+        assert_eq!(ends(&schedule), (-HOUR, 30 * MINUTE));
     }
 }

@@ -5,13 +5,14 @@ export const AXIS = 36, NAMES = 20, COLUMNS = 512;
 const TITLE = 18, HELD = 52, WAITING = 34;
 // All the time in a strip, below a gap. It is a control of the page, and in no file.
 const GAP = 8, STRIP = 24;
-export const CURVES = 2 * TITLE + HELD + WAITING, BELOW = CURVES + GAP + STRIP;
+// The least height of a row of hosts or slots with its name.
+const MARKED_LEAST = 13;
 // Runs of one log have numbers of their own.
 export const RUN_NUMBERS = 1e12;
-export const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5, suspended: 6 };
+export const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5, suspended: 6, swapping: 7, alternate: 8 };
 // How solid the bars of a kind are, and those of what is still to come.
-const SOLID = [1, 1, 0.22, 0.08, 0.08, 0.6, 0.45], AHEAD = 0.3;
-const DASHED = [KIND.planned, KIND.likely, KIND.suspended];
+const SOLID = [1, 1, 0.22, 0.08, 0.08, 0.6, 0.45, 0.6, 0.25], AHEAD = 0.3;
+const DASHED = [KIND.planned, KIND.likely, KIND.suspended, KIND.swapping, KIND.alternate], OVER = [KIND.ran, KIND.swapping, KIND.alternate];
 const STEPS = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000, 31536000];
 // The lines of the pools.
 const DASHES = [[], [5, 3], [2, 2], [8, 3, 2, 3]];
@@ -23,7 +24,7 @@ export const painting = {
     if (!this.places || !this.scale) return;
     const { context, canvas } = this, ratio = devicePixelRatio || 1;
     this.ink = this.colours();
-    this.inks = (this.legend()?.entries ?? []).map(entry => entry[this.ink.theme]);
+    if (this.by !== this.paintedBy) [this.byBefore, this.paintedBy] = [this.paintedBy, this.by];
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     this.axis();
@@ -44,14 +45,19 @@ export const painting = {
     return { theme: this.dark.matches ? 'dark' : 'light', ink: of('--ink'), muted: of('--muted'), rule: of('--rule'), paper: of('--paper'), now: of('--now'), bad: of('--bad') };
   },
 
-  legend() { return this.legends.find(legend => legend.by === this.by) ?? this.legends[0]; },
+  /** Returns the height of the curves. Slots have none, and a fixed chart has those of a queue only if jobs wait. */
+  curved() { return this.hasCurves ? TITLE + HELD + (this.hasQueue ? 2 * (TITLE + WAITING) : 0) : 0; },
+
+  legend(by = this.by) { return this.legends.find(legend => legend.by === by) ?? this.legends[0]; },
+
+  inksOf(by) { return (this.legend(by)?.entries ?? []).map(entry => entry[this.ink.theme]); },
 
   x(at) { return (at - this.from) / this.scale; },
 
   line(x, colour, width) {
     if (x < 0 || x > this.width()) return;
     this.context.fillStyle = colour;
-    this.context.fillRect(x - width / 2, AXIS - 6, width, this.below + CURVES - AXIS);
+    this.context.fillRect(x - width / 2, AXIS - 6, width, this.below + this.curved() - AXIS);
   },
 
   /** Draws two lines of times: the days above, so that no view is without one, and the hours below. */
@@ -66,12 +72,12 @@ export const painting = {
     let [end, day] = [-1, -1];
     const write = (text, x, y, colour) => { context.fillStyle = colour; context.fillText(text, x, y); return x + context.measureText(text).width + 8; };
     const first = this.day(this.from), long = context.measureText(first).width;
-    const midnight = Math.ceil((this.from + this.offset) / DAY) * DAY - this.offset;
-    if (step < DAY && this.x(midnight) > long + 12) day = write(first, 4, 13, this.ink.ink);
-    for (let at = Math.ceil((this.from + this.offset) / step) * step - this.offset; this.x(at) < edge; at += step) {
-      const x = this.x(at), dated = (at + this.offset) % DAY === 0;
+    const times = this.times(step), midnight = times.find(([at, offset]) => (at + offset) % DAY === 0);
+    if (step < DAY && !(midnight && this.x(midnight[0]) <= long + 12)) day = write(first, 4, 13, this.ink.ink);
+    for (const [at, offset] of times) {
+      const x = this.x(at), dated = (at + offset) % DAY === 0;
       context.fillStyle = this.ink.rule;
-      context.fillRect(x, dated ? 4 : AXIS - 8, 1, this.below + CURVES - AXIS);
+      context.fillRect(x, dated ? 4 : AXIS - 8, 1, this.below + this.curved() - AXIS);
       if (dated && x >= day && x + long < edge) day = write(this.day(at), x + 3, 13, this.ink.ink);
       if (step >= DAY) continue;
       const text = this.label(at, step).split(' ').at(-1);
@@ -79,17 +85,30 @@ export const painting = {
     }
   },
 
+  /** Returns the multiples of a step on the clock, whose offset may change in between, and the offset of each. */
+  times(step) {
+    const found = [], last = this.from + this.width() * this.scale;
+    this.offsets.forEach(([begin, offset], place) => {
+      const from = place ? Math.max(begin, this.from) : this.from, to = Math.min(this.offsets[place + 1]?.[0] ?? Infinity, last);
+      for (let at = Math.ceil((from + offset) / step) * step - offset; at < to; at += step) found.push([at, offset]);
+    });
+    return found;
+  },
+
+  /** Returns the offset of the clock from UTC at an instant. */
+  offset(at) { return (this.offsets.findLast(([begin]) => begin <= at) ?? this.offsets[0])[1]; },
+
   /** Returns the day of an instant with its weekday, if it has one. */
   day(at) {
     const text = this.label(at, DAY);
-    return text.startsWith('day') ? text : `${['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][new Date(at + this.offset).getUTCDay()]} ${text}`;
+    return text.startsWith('day') ? text : `${['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][new Date(at + this.offset(at)).getUTCDay()]} ${text}`;
   },
 
   label(at, step) {
-    const date = new Date(at + this.offset), two = number => String(number).padStart(2, '0');
+    const local = at + this.offset(at), date = new Date(local), two = number => String(number).padStart(2, '0');
     const time = `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}` + (step < 60e3 ? `:${two(date.getUTCSeconds())}` : '');
-    const early = at + this.offset < 315532800e3; // a log without a date
-    const day = early ? `day ${Math.floor((at + this.offset) / 864e5) + 1}` : `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`;
+    const early = local < 315532800e3; // a log without a date
+    const day = early ? `day ${Math.floor(local / 864e5) + 1}` : `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`;
     if (step >= DAY) return day;
     return date.getUTCHours() === 0 && date.getUTCMinutes() === 0 && step >= 60e3 ? `${day} ${time}` : time;
   },
@@ -99,17 +118,41 @@ export const painting = {
     context.fillStyle = this.ink.ink;
     context.font = '600 12px system-ui, sans-serif';
     const unit = group.unit > 1 ? `, a row is ${group.unit} processors` : '';
-    if (place.named) context.fillText(`${group.name}: ${group.procs} processors${unit}`, 4, place.top - 6);
+    if (place.named) context.fillText(`${group.name && `${group.name}: `}${group.procs} processors${unit}`, 4, place.top - 6);
     context.strokeStyle = this.ink.rule;
     context.strokeRect(0.5, place.top - 0.5, this.width() - 1, place.height + 1);
     this.clipped(0, place.top, this.width(), place.height, () => {
       for (const [tile, from, to] of this.parts()) {
         const own = this.tile(index, this.level(), tile);
-        const part = own.data ? [own, this.level(), tile] : this.coarser(group.name, this.level(), tile);
-        if (part) this.paintTile(part[0].data, place, part[1], part[2], from, to, group);
+        const part = own.data ? [own, this.level(), tile] : this.coarser(group.name, this.level(), tile) ?? this.coarser(group.name, this.level(), tile, this.byBefore);
+        if (!part) continue;
+        this.inks = this.inksOf(part[0].by);
+        this.paintTile(part[0].data, place, part[1], part[2], from, to, group);
       }
     });
+    this.paintMarks(group.marks ?? [], place);
     if (this.ghost?.group === group.name) this.paintGhost(place, group);
+  },
+
+  /** Draws the lines between hosts or slots with their names, if there is room for all. */
+  paintMarks(marks, place) {
+    const { context } = this, foot = place.top + place.height;
+    const lines = marks.map(([row, name]) => [foot - row * place.row, name]).sort(([one], [other]) => one - other);
+    const tops = [place.top, ...lines.map(([y]) => y)];
+    if (!lines.every(([y], at) => y - tops[at] >= MARKED_LEAST)) return;
+    context.font = '11px system-ui, sans-serif';
+    context.textAlign = 'end';
+    lines.forEach(([y, name], at) => {
+      Object.assign(context, { strokeStyle: this.ink.muted, lineWidth: 1 });
+      context.setLineDash([2, 3]);
+      context.beginPath();
+      if (y < foot - 0.5) { context.moveTo(0, y); context.lineTo(this.width(), y); }
+      context.stroke();
+      context.setLineDash([]);
+      Object.assign(context, { strokeStyle: this.ink.paper, lineWidth: 3, fillStyle: this.ink.muted });
+      for (const write of ['strokeText', 'fillText']) context[write](name, this.width() - 4, (tops[at] + y) / 2 + 4);
+    });
+    Object.assign(context, { textAlign: 'start', lineWidth: 1 });
   },
 
   clipped(left, top, width, height, paint) {
@@ -173,7 +216,7 @@ export const painting = {
         context.setLineDash([]);
       }
       if (flags & 1 && width >= 4) this.fill(this.ink.bad, 1, left + width - Math.min(4, width / 2), top, Math.min(4, width / 2), height);
-      if (promise !== null && height >= 5) this.paintBracket(this.x(promise), kind === KIND.ran ? this.x(from) : this.x(to), top, height, flags & 2);
+      if (promise !== null && height >= 5) this.paintBracket(this.x(promise), OVER.includes(kind) ? this.x(from) : this.x(to), top, height, flags & 2);
       if (height > (largest?.[1] ?? 0)) largest = [top, height];
     }
     if (title && largest?.[1] >= 12) this.name(title, text, kind, left, now, left + width, largest);
@@ -251,13 +294,16 @@ export const painting = {
 
   /** Draws processors held and reserved, and jobs waiting, on the axis of the bars. */
   paintCurves() {
+    if (!this.hasCurves) return;
     const parts = this.parts().map(([tile, from, to]) => [this.tile(null, this.level(), tile).data, tile, from, to]).filter(([data]) => data);
     const { context } = this, pools = this.pools.length, column = 2 ** this.level();
     const most = key => parts.reduce((most, [data]) => Math.max(most, ...data.map(pool => pool[key].most)), 0);
-    const procs = Math.max(...this.groups.map(group => group.procs), 1), waiting = rounded(most('waiting'));
-    const words = pools > 1 ? '' : ', and promised or planned (pale)';
+    const procs = Math.max(...this.groups.map(group => group.procs), 1), waiting = rounded(most('waiting')), requested = rounded(most('requested'));
+    const words = pools > 1 || this.isFixed ? '' : ', and promised or planned (pale)';
     let top = this.below;
-    for (const [key, height, high, title] of [['held', HELD, procs, `processors held${words}, of ${procs}`], ['waiting', WAITING, waiting, `jobs waiting, scale to ${waiting}`]]) {
+    const boxes = [['held', HELD, procs, `processors held${words}, of ${procs}`], ['waiting', WAITING, waiting, `jobs waiting, scale to ${waiting}`],
+      ['requested', WAITING, requested, `processors that they request, scale to ${requested}`]];
+    for (const [key, height, high, title] of this.hasQueue ? boxes : boxes.slice(0, 1)) {
       context.font = '12px system-ui, sans-serif';
       context.fillStyle = this.ink.ink;
       context.fillText(title, 4, top + 13);
@@ -284,6 +330,7 @@ export const painting = {
 
   /** Draws the held processors over all the time, and the part that is shown. */
   paintStrip() {
+    if (this.isFile) return;
     const { context } = this, top = this.stripTop(), [from, to] = this.known(), scale = Math.max((to - from) / this.width(), 1);
     const level = Math.ceil(Math.log2(scale)), part = COLUMNS * 2 ** level, procs = Math.max(...this.groups.map(group => group.procs), 1);
     const rise = value => top + STRIP - Math.min(value / procs, 1) * STRIP, x = at => (at - from) / scale;
@@ -302,7 +349,10 @@ export const painting = {
     context.strokeRect(Math.min(left, this.width() - 3), top + 1, Math.max(right - left, 3), STRIP - 2);
   },
 
-  stripTop() { return this.below + CURVES + GAP; },
+  stripTop() { return this.below + this.curved() + GAP; },
+
+  /** Returns the height below the bars. */
+  beneath() { return this.curved() + GAP + STRIP; },
 
   /** Writes the names of the pools behind the title of the curves, each with its line. */
   nameCurves(top, x) {

@@ -75,19 +75,6 @@ impl Lanes {
         self.occupy(free, end)
     }
 
-    /// Takes the rows of these processors, ends included.
-    pub(crate) fn take_these(&mut self, cpus: &[(u32, u32)], end: i64) -> Vec<(u32, u32)> {
-        let rows = |&(low, high): &(u32, u32)| self.row_of(low)..=self.row_of(high);
-        let mut rows: Vec<usize> = cpus.iter().flat_map(rows).collect();
-        rows.dedup();
-        self.occupy(rows, end)
-    }
-
-    fn row_of(&self, cpu: u32) -> usize {
-        let last = self.taken_until.len().saturating_sub(1);
-        usize::try_from(u64::from(cpu) / self.unit).unwrap_or(last).min(last)
-    }
-
     fn occupy(&mut self, rows: Vec<usize>, end: i64) -> Vec<(u32, u32)> {
         let mut ranges: Vec<(u32, u32)> = vec![];
         for row in rows {
@@ -136,7 +123,6 @@ mod tests {
         let mut lanes = Lanes::new(10_000);
         assert_eq!((lanes.rows(), lanes.unit()), (1000, 10));
         assert_eq!(lanes.take(0, 1, 25), [(0, 3)]);
-        assert_eq!(lanes.take_these(&[(9990, 9999)], 1), [(999, 1000)]);
     }
 
     proptest! {

@@ -1,16 +1,16 @@
 //! The curves below a chart: processors held and reserved, and jobs that wait.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::words::window;
-use crate::{Facts, Job, State};
+use crate::{Job, QueueStep, Schedule, State};
 
 /// The curves of a pool. Each is a step function of time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Curves {
     held: Steps,
     reserved: Steps,
     waiting: Steps,
+    requested: Steps,
 }
 
 /// A part of the curves of a pool: means of equal parts of the time, in tenths, as runs of (columns, value).
@@ -22,6 +22,8 @@ pub struct CurvePart {
     pub reserved: Vec<(u32, i64)>,
     /// The jobs from their submissions to their starts.
     pub waiting: Vec<(u32, i64)>,
+    /// The processors that these jobs request.
+    pub requested: Vec<(u32, i64)>,
 }
 
 /// The changes of one pool before they are sorted.
@@ -30,21 +32,30 @@ struct Changes {
     held: Vec<(i64, i64)>,
     reserved: Vec<(i64, i64)>,
     waiting: Vec<(i64, i64)>,
+    requested: Vec<(i64, i64)>,
 }
 
 impl Curves {
-    /// Returns the curves of each pool. O(n log n) for n jobs.
-    pub(crate) fn of_pools(facts: &Facts) -> Vec<Curves> {
-        let mut pools: Vec<Changes> = facts.pools.iter().map(|_| Changes::default()).collect();
-        for job in &facts.jobs {
+    /// Returns the curves of each pool; none of slots. O(n log n) for n jobs.
+    pub(crate) fn of_pools(schedule: &Schedule<'_>) -> Vec<Curves> {
+        if schedule.pools.iter().any(|pool| pool.slots > 1) {
+            return vec![];
+        }
+        let mut pools: Vec<Changes> = schedule.pools.iter().map(|_| Changes::default()).collect();
+        for job in schedule.jobs.iter() {
             if let Some(pool) = pools.get_mut(job.pool) {
-                pool.add(job, facts.now);
+                pool.add(job, schedule.now);
             }
+        }
+        if let (Some(pool), Some(queue)) = (pools.first_mut(), &schedule.queue) {
+            pool.waiting = changes(queue, |step| step.jobs);
+            pool.requested = changes(queue, |step| step.procs);
         }
         let curves = |pool: Changes| Curves {
             held: Steps::new(pool.held),
             reserved: Steps::new(pool.reserved),
             waiting: Steps::new(pool.waiting),
+            requested: Steps::new(pool.requested),
         };
         pools.into_iter().map(curves).collect()
     }
@@ -52,7 +63,17 @@ impl Curves {
     /// Returns the means of `columns` parts of `column` milliseconds from an instant on. O(columns log n).
     pub fn part(&self, from: i64, column: i64, columns: usize) -> CurvePart {
         let means = |steps: &Steps| steps.means(from, column, columns);
-        CurvePart { held: means(&self.held), reserved: means(&self.reserved), waiting: means(&self.waiting) }
+        CurvePart {
+            held: means(&self.held),
+            reserved: means(&self.reserved),
+            waiting: means(&self.waiting),
+            requested: means(&self.requested),
+        }
+    }
+
+    /// Returns whether a job waits at any time.
+    pub(crate) fn has_queue(&self) -> bool {
+        self.waiting.levels().any(|(_, jobs)| jobs > 0)
     }
 
     /// Returns the mean numbers of held processors and of waiting jobs, in tenths.
@@ -70,14 +91,22 @@ impl Changes {
             let end = if job.state == State::Ended { known } else { known.max(now) };
             add(&mut self.held, start, end, procs);
         }
-        let planned = window(job).filter(|_| job.state.is_before_start() && job.state != State::Held);
+        let planned = job.window().filter(|_| job.state.is_before_start() && job.state != State::Held);
         if let Some(from) = planned.map(|from| from.max(now)) {
             add(&mut self.reserved, from, from.saturating_add(job.limit), procs);
         }
         let until = started.or(planned.map(|from| from.max(now)));
         let without = if job.state == State::Ended { job.end.unwrap_or(now) } else { now };
-        add(&mut self.waiting, job.submitted, until.unwrap_or(without), 1);
+        for (changes, by) in [(&mut self.waiting, 1), (&mut self.requested, procs)] {
+            add(changes, job.submitted, until.unwrap_or(without), by);
+        }
     }
+}
+
+/// Returns the changes of a value from step to step.
+fn changes(queue: &[QueueStep], value: fn(&QueueStep) -> i64) -> Vec<(i64, i64)> {
+    let before = std::iter::once(0).chain(queue.iter().map(value));
+    queue.iter().zip(before).map(|(step, before)| (step.at, value(step) - before)).collect()
 }
 
 fn add(changes: &mut Vec<(i64, i64)>, from: i64, to: i64, by: i64) {
@@ -111,6 +140,11 @@ impl Steps {
         next.checked_sub(1).map_or(0, |place| area_at(self.0[place], at))
     }
 
+    /// Returns the instants at which the level changes, and the levels.
+    fn levels(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.0.iter().map(|&(at, level, _)| (at, level))
+    }
+
     fn mean(&self, from: i64, to: i64) -> i64 {
         tenths(self.area(to).saturating_sub(self.area(from)), to.saturating_sub(from))
     }
@@ -129,6 +163,13 @@ impl Steps {
             (at, before) = (next, area);
         }
         runs
+    }
+}
+
+/// A list of the instants and the levels.
+impl Serialize for Steps {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.levels())
     }
 }
 
@@ -156,11 +197,19 @@ mod tests {
         let promised =
             Job { start: None, end: None, promised: Some(60), limit: 20, ..job(2, State::Waiting, 40, 0, 0) };
         let jobs = [job(4, State::Ended, 0, 10, 30), job(3, State::Running, 20, 35, 50), promised];
-        let facts = Facts { now: 40, ..Facts::of_jobs(8, jobs) };
-        let part = Curves::of_pools(&facts)[0].part(0, 10, 9);
+        let schedule = Schedule { now: 40, ..Schedule::of_jobs(8, jobs) };
+        let part = Curves::of_pools(&schedule)[0].part(0, 10, 9);
         assert_eq!(part.held, [(1, 0), (2, 40), (1, 15), (1, 30), (4, 0)]);
         assert_eq!(part.reserved, [(6, 0), (2, 20), (1, 0)]);
         assert_eq!(part.waiting, [(1, 10), (1, 0), (1, 10), (1, 5), (2, 10), (3, 0)]);
+        assert_eq!(part.requested, [(1, 40), (1, 0), (1, 30), (1, 15), (2, 20), (3, 0)]);
+        let step = |at, jobs| QueueStep { at, jobs, procs: 3 * jobs };
+        let queue = Some(vec![step(0, 5), step(20, 2), step(50, 0)]);
+        let part = Curves::of_pools(&Schedule { queue, ..schedule })[0].part(0, 10, 9);
+        assert_eq!(
+            (part.waiting, part.requested),
+            (vec![(2, 50), (3, 20), (4, 0)], vec![(2, 150), (3, 60), (4, 0)])
+        );
     }
 
     proptest! {
@@ -172,7 +221,7 @@ mod tests {
             column in 1i64..15,
         ) {
             let ran = jobs.iter().map(|&(procs, start, length)| job(procs, State::Ended, start, start, start + length));
-            let part = Curves::of_pools(&Facts::of_jobs(64, ran))[0].part(from, column, 8);
+            let part = Curves::of_pools(&Schedule::of_jobs(64, ran))[0].part(from, column, 8);
             let means: Vec<i64> = part.held.iter().flat_map(|&(count, mean)| vec![mean; count as usize]).collect();
             for (place, mean) in (0..).zip(means) {
                 let instants = from + place * column..from + (place + 1) * column;

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use crate::clock::span;
-use crate::words::{counted, window};
-use crate::{Facts, Job, State};
+use crate::{Bars, Job, Schedule, State, counted};
 
 /// What a reader wants to know about a job at first sight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,24 +18,23 @@ pub struct Card {
     pub promise: Option<(i64, i64)>,
 }
 
-/// Returns the card of a job. O(n) for n jobs.
-pub fn card(facts: &Facts, number: i64) -> Option<Card> {
-    let job = facts.jobs.iter().find(|job| job.number == number)?;
-    Some(of_job(facts, job))
+/// Returns the card of a job. O(log n) for n jobs.
+pub fn card(schedule: &Schedule<'_>, bars: &Bars, number: i64) -> Option<Card> {
+    Some(of_job(schedule, bars.job(schedule, number)?))
 }
 
-fn of_job(facts: &Facts, job: &Job) -> Card {
-    let text = |at: i64| facts.clock.instant(at, facts.now);
-    let pool = facts.pools.get(job.pool).filter(|_| facts.pools.len() > 1);
+fn of_job(schedule: &Schedule<'_>, job: &Job) -> Card {
+    let text = |at: i64| schedule.clock.instant(at, schedule.now);
+    let pool = schedule.pools.get(job.pool).filter(|_| schedule.pools.len() > 1);
     let of_pool = pool.map_or_else(String::new, |pool| format!(" of {}", pool.name));
     let end = match job.state {
         State::Ended => job.end,
-        _ => Some(facts.now),
+        _ => Some(schedule.now),
     };
     let started = job.start.filter(|_| !job.state.is_before_start());
     let used = started.zip(end).map(|(start, end)| end.saturating_sub(start));
     let percent = |used: i64| i128::from(used) * 100 / i128::from(job.limit.max(1));
-    let start = started.or_else(|| window(job));
+    let start = started.or_else(|| job.window());
     let wait = start.map(|start| {
         let so_far = if started.is_some() { "" } else { ", by the plan" };
         format!("{}{so_far}", span(start.saturating_sub(job.submitted)))
@@ -52,11 +50,11 @@ fn of_job(facts: &Facts, job: &Job) -> Card {
         ("submitted", Some(text(job.submitted))),
         ("start", started.map(text)),
         ("wait", wait),
-        ("promise", promise(facts, job, started)),
+        ("promise", promise(schedule, job, started)),
         (
             "likely",
             job.likely.map(|[median, _, last]| {
-                format!("{}, with 95 % by {}", text(median), facts.clock.latest(last, facts.now))
+                format!("{}, with 95 % by {}", text(median), schedule.clock.latest(last, schedule.now))
             }),
         ),
         ("reason", Some(job.reason.clone()).filter(|reason| !reason.is_empty())),
@@ -64,7 +62,7 @@ fn of_job(facts: &Facts, job: &Job) -> Card {
     let from = start.or(job.likely.map(|[median, ..]| median));
     let to = match job.state {
         State::Ended => job.end,
-        _ if started.is_some() => job.end.map(|end| end.max(facts.now)),
+        _ if started.is_some() => job.end.map(|end| end.max(schedule.now)),
         _ => from.map(|from| from.saturating_add(job.limit)),
     };
     let promised = job.promised_first.or(job.promised);
@@ -77,9 +75,9 @@ fn of_job(facts: &Facts, job: &Job) -> Card {
 }
 
 /// Returns the promise of a job and its fate.
-fn promise(facts: &Facts, job: &Job, started: Option<i64>) -> Option<String> {
+fn promise(schedule: &Schedule<'_>, job: &Job, started: Option<i64>) -> Option<String> {
     let promised = job.promised_first.or(job.promised)?;
-    let by = format!("start by {}", facts.clock.latest(promised, facts.now));
+    let by = format!("start by {}", schedule.clock.latest(promised, schedule.now));
     Some(match (started, job.unkept) {
         (Some(start), true) => format!("{by}: {} late", span(start.saturating_sub(promised))),
         (Some(start), false) if promised.saturating_sub(start) >= 1000 => {
@@ -113,8 +111,8 @@ mod tests {
             promised_first: Some(45 * MINUTE),
             ..Job::default()
         };
-        let facts = Facts { now: 2 * HOUR, ..Facts::of_jobs(8, [job.clone()]) };
-        let found = card(&facts, 7).unwrap();
+        let schedule = Schedule { now: 2 * HOUR, ..Schedule::of_jobs(8, [job.clone()]) };
+        let found = card(&schedule, &Bars::new(&schedule), 7).unwrap();
         assert_eq!((found.title.as_str(), found.window), ("7 solve", Some((30 * MINUTE, 90 * MINUTE))));
         let line =
             |key: &str| found.lines.iter().find(|(known, _)| *known == key).map(|(_, text)| text.clone());
@@ -128,10 +126,10 @@ mod tests {
             assert_eq!(line(key).as_deref(), Some(text), "{key}");
         }
         assert_eq!(found.promise, Some((45 * MINUTE, 165 * MINUTE)));
-        assert_eq!(card(&facts, 8), None);
+        assert_eq!(card(&schedule, &Bars::new(&schedule), 8), None);
         let late = Job { promised_first: Some(20 * MINUTE), unkept: true, ..job };
-        let facts = Facts { now: 2 * HOUR, ..Facts::of_jobs(8, [late]) };
-        let lines = card(&facts, 7).unwrap().lines;
+        let schedule = Schedule { now: 2 * HOUR, ..Schedule::of_jobs(8, [late]) };
+        let lines = card(&schedule, &Bars::new(&schedule), 7).unwrap().lines;
         assert!(lines.contains(&("promise", "start by 00:20: 10 min late".to_owned())), "{lines:?}");
     }
 }

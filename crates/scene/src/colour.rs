@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::palette::{CHANGES, GREY, Inks, REASONS, STATES, STEPS, VALUES};
-use crate::clock::{HOUR, MINUTE, SECOND};
-use crate::words::window;
-use crate::{Facts, Job, Kind, RUN_NUMBERS};
+use crate::clock::{DAY, HOUR, MINUTE, SECOND};
+use crate::{Job, Kind, Part, RUN_NUMBERS, Schedule};
 
 /// The number of ways to colour the jobs.
-pub(crate) const CLASSINGS: usize = 7;
+pub(crate) const CLASSINGS: usize = 9;
 
 /// The colours of a bar: a place in the legend of each [`ColourBy`].
 pub(crate) type Classes = [u8; CLASSINGS];
@@ -33,6 +32,10 @@ pub enum ColourBy {
     Slowdown,
     /// The state.
     State,
+    /// The number of processors.
+    Size,
+    /// Of gang scheduling: whether the slot is the job's own.
+    Slot,
     /// Of runs of one log: the start, compared with that of the same job under the first policy, or of that under the second one.
     Change,
 }
@@ -69,6 +72,8 @@ impl ColourBy {
         ColourBy::Wait,
         ColourBy::Slowdown,
         ColourBy::State,
+        ColourBy::Size,
+        ColourBy::Slot,
         ColourBy::Change,
     ];
 
@@ -80,19 +85,22 @@ impl ColourBy {
             ColourBy::Wait => "wait",
             ColourBy::Slowdown => "slowdown",
             ColourBy::State => "state",
+            ColourBy::Size => "size",
+            ColourBy::Slot => "slot",
             ColourBy::Change => "change between policies",
         }
     }
 }
 
 /// The start reasons, in the order of the legend.
-const REASON_NAMES: [(&str, &str); 6] = [
+const REASON_NAMES: [(&str, &str); 7] = [
     ("immediate", "started at once"),
     ("reserved", "started in queue order"),
     ("backfilled", "backfilled"),
     ("promised", "started in its promised window"),
     ("quantum", "ran in a time slice"),
     ("opportunistic", "ran on idle processors"),
+    ("swapping", "swapped out or in"),
 ];
 
 /// The upper bounds of the waits, and their names.
@@ -111,25 +119,40 @@ const SLOWDOWNS: [(i64, &str); 5] =
 /// The shortest runtime of a slowdown.
 const RUNTIME_LEAST: i64 = 10 * SECOND;
 
+/// The upper bounds of the sizes, and their names.
+const SIZES: [(i64, &str); 5] = [
+    (2, "1 processor"),
+    (5, "2 to 4 processors"),
+    (17, "5 to 16 processors"),
+    (65, "17 to 64 processors"),
+    (257, "65 to 256 processors"),
+];
+
+const SLOT_NAMES: [&str; 2] = ["a job's own slot", "another slot: no other job needs its processors there"];
+
 const STATE_NAMES: [&str; 7] = [
     "succeeded",
     "ended without success",
     "runs",
-    "suspended",
+    "suspended, or swapped out or in",
     "promised",
     "planned or likely, not promised",
     "on idle processors",
 ];
 
 /// The bounds of the changes, and their names.
-const CHANGE_NAMES: [(i64, &str); 4] = [
-    (-HOUR, "starts more than 1 h earlier than under the other policy"),
-    (-MINUTE, "earlier"),
-    (HOUR, "later"),
-    (i64::MAX, "more than 1 h later"),
+const CHANGE_NAMES: [(i64, &str); 8] = [
+    (-DAY, "starts over 1 d earlier than under the other policy"),
+    (-6 * HOUR, "6 h to 1 d earlier"),
+    (-HOUR, "1 h to 6 h earlier"),
+    (-MINUTE, "1 min to 1 h earlier"),
+    (HOUR, "1 min to 1 h later"),
+    (6 * HOUR, "1 h to 6 h later"),
+    (DAY, "6 h to 1 d later"),
+    (i64::MAX, "over 1 d later"),
 ];
 
-/// The colours of the jobs of some facts.
+/// The colours of the jobs of some schedule.
 pub(crate) struct Colours {
     /// The starts under the first policy and under the second one, by number; empty without two policies.
     starts: [Vec<(i64, i64)>; 2],
@@ -139,8 +162,8 @@ pub(crate) struct Colours {
 
 impl Colours {
     /// Assigns the colours. O(n log n) for n jobs.
-    pub(crate) fn new(facts: &Facts) -> Colours {
-        let (users, others) = first_users(facts);
+    pub(crate) fn new(schedule: &Schedule<'_>) -> Colours {
+        let (users, others) = first_users(schedule);
         let mut names: Vec<String> = vec![String::new(); users.len()];
         for (name, place) in &users {
             names[usize::from(*place)] =
@@ -149,8 +172,8 @@ impl Colours {
         let of_users =
             legend(ColourBy::User, &names, &VALUES, (others > 0).then(|| many(others, "other user")));
         let pools: Vec<String> =
-            facts.pools.iter().take(VALUES.len()).map(|pool| pool.name.clone()).collect();
-        let more = facts.pools.len().saturating_sub(pools.len());
+            schedule.pools.iter().take(VALUES.len()).map(|pool| pool.name.clone()).collect();
+        let more = schedule.pools.len().saturating_sub(pools.len());
         let of_pools =
             legend(ColourBy::Queue, &pools, &VALUES, (more > 0).then(|| many(more, "other queue")));
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
@@ -167,6 +190,8 @@ impl Colours {
             legend(ColourBy::Wait, &steps(&WAITS, "1 d or more"), &STEPS, unknown("no start planned")),
             legend(ColourBy::Slowdown, &steps(&SLOWDOWNS, "100 or more"), &STEPS, unknown("not started")),
             legend(ColourBy::State, &owned(&STATE_NAMES), &STATES, None),
+            legend(ColourBy::Size, &steps(&SIZES, "more than 256 processors"), &STEPS, None),
+            legend(ColourBy::Slot, &owned(&SLOT_NAMES), &VALUES, None),
             legend(
                 ColourBy::Change,
                 &owned(&CHANGE_NAMES.map(|(_, name)| name)),
@@ -174,7 +199,7 @@ impl Colours {
                 unknown("the same within 1 min"),
             ),
         ];
-        Colours { starts: starts(facts), users, legends }
+        Colours { starts: starts(schedule), users, legends }
     }
 
     /// Returns the colours of a bar, and counts it.
@@ -184,7 +209,8 @@ impl Colours {
             ColourBy::User => self.users.get(&job.user).map_or_else(|| grey(by), |place| usize::from(*place)),
             ColourBy::Queue => job.pool.min(grey(by)),
             ColourBy::Reason => {
-                let known = REASON_NAMES.iter().position(|(word, _)| *word == job.reason);
+                let word = if job.part == Part::Swap { "swapping" } else { &job.reason };
+                let known = REASON_NAMES.iter().position(|(known, _)| *known == word);
                 known.unwrap_or(REASON_NAMES.len())
             }
             ColourBy::Wait => wait(job).map_or_else(|| grey(by), |wait| step(&WAITS, wait)),
@@ -192,6 +218,8 @@ impl Colours {
                 slowdown(job).map_or_else(|| grey(by), |slowdown| step(&SLOWDOWNS, slowdown))
             }
             ColourBy::State => state(job, kind),
+            ColourBy::Size => step(&SIZES, i64::try_from(job.procs).unwrap_or(i64::MAX)),
+            ColourBy::Slot => usize::from(kind == Kind::Alternate),
             ColourBy::Change => self.change(job).unwrap_or_else(|| grey(by)),
         });
         for (legend, place) in self.legends.iter_mut().zip(classes) {
@@ -204,10 +232,13 @@ impl Colours {
 
     /// Returns the step of the change of a start; `None` for less than a minute.
     fn change(&self, job: &Job) -> Option<usize> {
-        let others = &self.starts[usize::from(job.pool == 0)];
-        let number = job.number % RUN_NUMBERS;
-        let place = others.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        let change = job.start?.saturating_sub(others[place].1);
+        let other = job.compared.or_else(|| {
+            let others = &self.starts[usize::from(job.pool == 0)];
+            let number = job.number % RUN_NUMBERS;
+            let place = others.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+            Some(others[place].1)
+        })?;
+        let change = job.first_start()?.saturating_sub(other);
         let is_same = change.saturating_abs() < MINUTE;
         (!is_same).then(|| CHANGE_NAMES.partition_point(|(bound, _)| *bound < change))
     }
@@ -215,7 +246,8 @@ impl Colours {
     /// Returns the legends. One with a single known value has nothing to show, except that of the users and that of the states.
     pub(crate) fn legends(self) -> Vec<Legend> {
         let shows = |legend: &Legend| match legend.by {
-            ColourBy::User | ColourBy::State => true,
+            ColourBy::User | ColourBy::State | ColourBy::Size => true,
+            ColourBy::Slot => legend.entries[1].bars > 0,
             ColourBy::Queue => legend.entries.len() > 1,
             _ => {
                 let known = legend.entries.len() - 1;
@@ -227,9 +259,9 @@ impl Colours {
 }
 
 /// Returns the users with the most work as places by name, and the number of the others.
-fn first_users(facts: &Facts) -> (BTreeMap<String, u8>, usize) {
+fn first_users(schedule: &Schedule<'_>) -> (BTreeMap<String, u8>, usize) {
     let mut work: BTreeMap<&str, u128> = BTreeMap::new();
-    for job in &facts.jobs {
+    for job in schedule.jobs.iter() {
         let length = match (job.start, job.end) {
             (Some(start), Some(end)) => end.saturating_sub(start),
             _ => job.limit,
@@ -237,7 +269,7 @@ fn first_users(facts: &Facts) -> (BTreeMap<String, u8>, usize) {
         *work.entry(&job.user).or_default() +=
             u128::from(job.procs) * u128::from(length.max(1).unsigned_abs());
     }
-    let own = facts.jobs.iter().find(|job| facts.is_own(job)).map(|job| &*job.user);
+    let own = schedule.jobs.iter().find(|job| schedule.is_own(job)).map(|job| &*job.user);
     let mut ranked: Vec<(&str, u128)> = work.into_iter().collect();
     ranked.sort_by_key(|(user, work)| (Some(*user) != own, Reverse(*work)));
     let others = ranked.len().saturating_sub(VALUES.len());
@@ -247,12 +279,12 @@ fn first_users(facts: &Facts) -> (BTreeMap<String, u8>, usize) {
 }
 
 /// Returns the starts of the jobs under the first two policies of a log, by number.
-fn starts(facts: &Facts) -> [Vec<(i64, i64)>; 2] {
-    if !facts.is_of_runs() || facts.pools.len() < 2 {
+fn starts(schedule: &Schedule<'_>) -> [Vec<(i64, i64)>; 2] {
+    if !schedule.is_of_runs() || schedule.pools.len() < 2 {
         return Default::default();
     }
     [0, 1].map(|pool| {
-        let jobs = facts.jobs.iter().filter(|job| job.pool == pool);
+        let jobs = schedule.jobs.iter().filter(|job| job.pool == pool);
         let mut starts: Vec<(i64, i64)> =
             jobs.filter_map(|job| Some((job.number % RUN_NUMBERS, job.start?))).collect();
         starts.sort_unstable();
@@ -281,24 +313,27 @@ fn step(bounds: &[(i64, &str)], value: i64) -> usize {
 
 /// Returns the time from the submission of a job to its start, or to the planned one.
 fn wait(job: &Job) -> Option<i64> {
-    let planned = || window(job).or(job.likely.map(|[median, ..]| median));
-    let start = if job.state.is_before_start() { planned() } else { job.start };
+    let planned = || job.window().or(job.likely.map(|[median, ..]| median));
+    let start = if job.state.is_before_start() { planned() } else { job.first_start() };
     Some(start?.saturating_sub(job.submitted).max(0))
 }
 
 /// Returns the slowdown of a job that started. One that runs has its time limit as its runtime.
 fn slowdown(job: &Job) -> Option<i64> {
     let (start, end) = (job.start?, job.end?);
-    let runtime = end.saturating_sub(start).max(RUNTIME_LEAST);
-    (!job.state.is_before_start()).then(|| (wait(job).unwrap_or(0).saturating_add(runtime)) / runtime)
+    let (end, ran) = job.whole.map_or((end, end.saturating_sub(start)), |whole| (whole.end, whole.ran));
+    let runtime = ran.max(RUNTIME_LEAST);
+    // What it waited between its parts counts, too.
+    let waited = end.saturating_sub(job.submitted).saturating_sub(ran).max(0);
+    (!job.state.is_before_start()).then(|| waited.saturating_add(runtime) / runtime)
 }
 
 fn state(job: &Job, kind: Kind) -> usize {
     match kind {
         Kind::Ran if job.has_failed() => 1,
-        Kind::Ran => 0,
+        Kind::Ran | Kind::Alternate => 0,
         Kind::Running => 2,
-        Kind::Suspended => 3,
+        Kind::Suspended | Kind::Swapping => 3,
         Kind::Promised => 4,
         Kind::Planned | Kind::Likely => 5,
         Kind::Idle => 6,
@@ -332,7 +367,7 @@ mod tests {
     #[test]
     fn every_bar_is_in_each_legend() {
         let jobs = (0..28).map(|n| ran(n, &format!("user {}", n % 14), n * 1000, 10_000));
-        let bars = Bars::new(&Facts::of_jobs(4, jobs));
+        let bars = Bars::new(&Schedule::of_jobs(4, jobs));
         for legend in &bars.legends {
             assert_eq!(legend.entries.iter().map(|entry| entry.bars).sum::<usize>(), 28, "{:?}", legend.by);
         }
@@ -343,7 +378,7 @@ mod tests {
 
     #[test]
     fn the_same_job_is_compared_under_two_policies() {
-        let pools = vec![crate::PoolFacts::default(); 2];
+        let pools = vec![crate::Pool::default(); 2];
         let of = |pool: usize, number: i64, start: i64| Job {
             pool,
             number: number + i64::try_from(pool).unwrap() * RUN_NUMBERS,
@@ -351,13 +386,13 @@ mod tests {
         };
         let jobs =
             [of(0, 1, 0), of(1, 1, 2 * HOUR), of(0, 2, 5 * MINUTE), of(1, 2, 0), of(0, 3, 0), of(1, 3, 1)];
-        let mut facts = Facts { pools, live: false, ..Facts::of_jobs(4, jobs) };
-        let names: Vec<(String, usize)> = shown(&Bars::new(&facts), ColourBy::Change);
+        let mut schedule = Schedule { pools, live: false, ..Schedule::of_jobs(4, jobs) };
+        let names: Vec<(String, usize)> = shown(&Bars::new(&schedule), ColourBy::Change);
         let counts: Vec<usize> = names.iter().map(|(_, bars)| *bars).collect();
         assert_eq!(counts, [1, 1, 1, 1, 2], "{names:?}");
-        facts.live = true;
+        schedule.live = true;
         assert!(
-            shown(&Bars::new(&facts), ColourBy::Change).is_empty(),
+            shown(&Bars::new(&schedule), ColourBy::Change).is_empty(),
             "the queues of a daemon have jobs of their own"
         );
     }
@@ -365,7 +400,8 @@ mod tests {
     #[test]
     fn waits_slowdowns_and_states_have_their_steps() {
         let failed = Job { word: "killed".to_owned(), ..ran(3, "", 0, 3_600_000) };
-        let bars = Bars::new(&Facts::of_jobs(4, [ran(1, "", 59_999, 10_000), ran(2, "", 60_000, 1), failed]));
+        let bars =
+            Bars::new(&Schedule::of_jobs(4, [ran(1, "", 59_999, 10_000), ran(2, "", 60_000, 1), failed]));
         let of = |name: &str, bars| (name.to_owned(), bars);
         assert_eq!(shown(&bars, ColourBy::Wait), [of("less than 1 min", 2), of("less than 10 min", 1)]);
         assert_eq!(shown(&bars, ColourBy::Slowdown), [of("below 2", 1), of("below 10", 2)]);

@@ -1,6 +1,6 @@
 // The chart: jobs over time, in parts that the server makes at the level of detail that is shown.
 
-import { AXIS, BELOW, COLUMNS, NAMES, curves, painting, prepared } from './paint.js';
+import { AXIS, COLUMNS, NAMES, curves, painting, prepared } from './paint.js';
 
 export { KIND, RUN_NUMBERS } from './paint.js';
 
@@ -21,9 +21,9 @@ const RETRY_FIRST = 1000, RETRY_MOST = 30e3;
 
 export class Chart {
   /** `load` returns a part of the chart or of its curves, `choose` is called with the clicked bar, or with null, and `hover` with the one under
-   *  the mouse. */
-  constructor(canvas, { load, choose, hover, moved }) {
-    Object.assign(this, { canvas, load, choose, hover, moved });
+   *  the mouse. A fixed chart has nothing outside of its time. */
+  constructor(canvas, { load, choose, hover, moved, isFixed = false, dark = matchMedia('(prefers-color-scheme: dark)') }) {
+    Object.assign(this, { canvas, load, choose, hover, moved, isFixed, dark });
     this.context = canvas.getContext('2d');
     this.tiles = new Map();
     this.groups = [];
@@ -32,7 +32,8 @@ export class Chart {
     this.by = 'user';
     this.below = 0; // the top of the curves
     this.now = 0;
-    this.offset = 0;
+    this.offsets = [[0, 0]]; // the offset of the clock from UTC from each instant on
+    this.hasCurves = this.hasQueue = true;
     this.version = -1;
     this.chosen = null;
     this.hovered = null;
@@ -44,7 +45,6 @@ export class Chart {
     this.frames = [];
     this.frame = null;
     this.pointers = new Map();
-    this.dark = matchMedia('(prefers-color-scheme: dark)');
     this.dark.addEventListener('change', () => this.draw());
     new ResizeObserver(() => this.places ? this.place() : this.resize()).observe(canvas);
     this.listen();
@@ -60,7 +60,9 @@ export class Chart {
     this.range = state.range ?? [state.moment.now - 3600e3, state.moment.now];
     this.now = instant ?? state.moment.now;
     this.present = state.moment.now;
-    this.offset = state.moment.offset;
+    this.offsets = state.offsets;
+    this.hasCurves = state.hasCurves ?? true;
+    this.hasQueue = state.hasQueue ?? true;
     this.isLive = state.moment.live;
     this.hasRuns = state.runs;
     if (this.version !== state.version) this.version = state.version;
@@ -176,10 +178,10 @@ export class Chart {
   /** Gives each group its place. A row is so low that the canvas is not too high. */
   place() {
     const rows = this.groups.reduce((sum, group) => sum + group.rows, 0) || 1, count = this.groups.length || 1;
-    const most = Math.min(HIGH_MOST, DEVICE_MOST / (devicePixelRatio || 1)) - AXIS - BELOW - 10;
+    const most = Math.min(HIGH_MOST, DEVICE_MOST / (devicePixelRatio || 1)) - AXIS - this.beneath() - 10;
     const names = Math.min(NAMES, most / 2 / count), least = Math.min(24, (most / count - names) / 2);
     const room = Math.max(240, Math.min(innerHeight * 0.45, 540)) - names * count;
-    const height = Math.min(Math.max(room / rows, 0.2), ROW_MOST, (most - (names + least) * count) / rows);
+    const height = Math.min(Math.max(room / rows, Math.min(0.2, 1024 / rows)), ROW_MOST, (most - (names + least) * count) / rows);
     let top = AXIS;
     this.places = this.groups.map(group => {
       const own = Math.max(group.rows * height, least), place = { top: top + names, height: own, row: own / Math.max(group.rows, 1), named: names > 12 };
@@ -187,7 +189,7 @@ export class Chart {
       return place;
     });
     this.below = top + 4;
-    const wanted = `${Math.ceil(this.below + BELOW + 2)}px`;
+    const wanted = `${Math.ceil(this.below + this.beneath() + 2)}px`;
     if (this.canvas.style.height !== wanted) this.canvas.style.height = wanted;
     this.resize();
   }
@@ -204,7 +206,16 @@ export class Chart {
     }
   }
 
+  /** Keeps a fixed chart within its time. */
+  bound() {
+    const [from, to] = this.range ?? [0, 0];
+    if (!this.isFixed || !(to > from)) return;
+    this.scale = Math.min(this.scale, (to - from) / Math.max(this.width(), 1));
+    this.from = Math.min(Math.max(this.from, from), to - this.scale * this.width());
+  }
+
   draw() {
+    this.bound();
     this.frame ??= requestAnimationFrame(at => {
       this.frame = null;
       const begin = performance.now();
@@ -225,12 +236,12 @@ export class Chart {
   }
 
   /** The place of a group changes when another one appears above it, so a part has its name. */
-  key(name, level, tile) { return `${level} ${tile} ${this.by} ${this.dark.matches} ${name}`; }
+  key(name, level, tile, by = this.by) { return `${level} ${tile} ${by} ${this.dark.matches} ${name}`; }
 
   /** Returns a part of a group, or of the curves without one, and asks for it if it is missing or old. */
   tile(group, level, index) {
     const key = group === null ? `${level} ${index}` : this.key(this.groups[group].name, level, index);
-    const tile = this.used(key, this.tiles.get(key) ?? { data: null, version: -1, loading: false, pause: 0, next: 0 });
+    const tile = this.used(key, this.tiles.get(key) ?? { data: null, by: this.by, version: -1, loading: false, pause: 0, next: 0 });
     if (tile.version !== this.version && !tile.loading && performance.now() >= tile.next) this.ask(tile, group, level, index);
     return tile;
   }
@@ -269,16 +280,11 @@ export class Chart {
     }
   }
 
-  /** Returns the next coarser part that is here. */
-  coarser(name, level, tile) {
-    for (let above = level + 1; above <= level + 8; above++) {
-      tile = Math.floor(tile / 2);
-      const found = this.tiles.get(this.key(name, above, tile));
-      if (found?.data) return [this.used(this.key(name, above, tile), found), above, tile];
-    }
-    for (let below = level - 1; below >= Math.max(0, level - 1); below--) {
-      const found = this.tiles.get(this.key(name, below, tile * 2));
-      if (found?.data) return [this.used(this.key(name, below, tile * 2), found), below, tile * 2];
+  /** Returns a part that is here in place of one that is not: with the colours of before, coarser, or finer. */
+  coarser(name, level, tile, by = this.by) {
+    for (const above of [0, 1, 2, 3, 4, 5, 6, 7, 8, -1]) {
+      const place = above < 0 ? tile * 2 : Math.floor(tile / 2 ** above), key = this.key(name, level + above, place, by), found = this.tiles.get(key);
+      if (found?.data) return [this.used(key, found), level + above, place];
     }
     return null;
   }
