@@ -287,22 +287,19 @@ impl Ends {
         if search.parts < wanted.parts() {
             return;
         }
-        let placement = match wanted.equal.filter(|_| self.leave_idle) {
-            Some(size) => {
-                let mut idle = self.idle.clone();
-                let left = self.running[..search.passed].iter().flat_map(|leaving| &leaving.hosts);
-                left.for_each(|hosts| idle.insert_range(hosts.clone()));
-                idle.intersect_with(&search.usable);
-                wanted.fit.place(&idle, &Sizes::Equal(size))
-            }
-            None => {
-                let size = |host: usize| wanted.fit.size(&self.later[host], host);
-                let mut free = self.idle.clone();
-                free.union_with(&self.partly);
-                free.extend(self.changed.iter().copied());
-                free.intersect_with(&search.usable);
-                wanted.fit.place(&free, &Sizes::ByHost(&size))
-            }
+        let mut free = self.idle.clone();
+        let equal = wanted.equal.filter(|_| self.leave_idle);
+        let placement = if let Some(size) = equal {
+            let left = self.running[..search.passed].iter().flat_map(|leaving| &leaving.hosts);
+            left.for_each(|hosts| free.insert_range(hosts.clone()));
+            free.intersect_with(&search.usable);
+            wanted.fit.place(&free, &Sizes::Equal(size))
+        } else {
+            free.union_with(&self.partly);
+            free.extend(self.changed.iter().copied());
+            free.intersect_with(&search.usable);
+            let size = |host: usize| wanted.fit.size(&self.later[host], host);
+            wanted.fit.place(&free, &Sizes::ByHost(&size))
         };
         if let Some(placement) = placement {
             search.found = Found::At(at, placement);
@@ -455,8 +452,8 @@ mod tests {
                 let random = |part: u64, most: u64| random(1_000 + 10 * nth + part, most);
                 let amount = Resources::cpus(1 + random(0, 20)).with(Kind::Memory, random(1, 60));
                 let (apart, alone) = (random(2, 4) == 0, random(3, 4) == 0);
-                let group =
-                    [None, None, Some(HostGroup(0)), Some(HostGroup(9))][draw(seed, 1, nth) as usize % 4];
+                let group = [None, None, Some(HostGroup(0)), Some(HostGroup(9))]
+                    [usize::try_from(draw(seed, 1, nth) % 4).unwrap()];
                 let parts = u32::try_from(random(4, 5)).unwrap();
                 Demand::new(amount, Form { apart, alone, group, ..Form::parts(parts) })
             };

@@ -397,7 +397,7 @@ mod tests {
                 assert_eq!(fit.place(&usable, &Sizes::Equal(size)), slow, "seed {seed}");
                 equal += u32::from(slow.is_some());
             }
-            let hosts = slow.iter().flat_map(|placement| placement.shares()).map(|share| share.host.0);
+            let hosts = slow.iter().flat_map(Placement::shares).map(|share| share.host.0);
             over_runs += u32::from(hosts.clone().zip(hosts.skip(1)).any(|(one, next)| next != one + 1));
         }
         assert!(over_runs > 500 && equal > 500, "{over_runs}, {equal}");

@@ -39,8 +39,10 @@ impl Stretches {
         self.0.is_empty()
     }
 
-    /// Returns the first instant, from this one on and else at a change, from which so many of the usable hosts are open for a
-    /// span, and all hosts that are open then. No try is before `least`, unless it is in the stretch before it.
+    /// Returns the first try of a job from an instant on, and the hosts that are open for its span from then on. At least so many of
+    /// the usable hosts are open.
+    ///
+    /// A try is at `from` or at a change of the reservations. Its stretch does not end before `least`.
     ///
     /// If the last part of the span has too few hosts, so has each try that has all of this part. So the search begins at the
     /// end of the span.
