@@ -264,7 +264,7 @@ impl End {
             }
             End::Refused(Refusal::TooLarge) => "refused: larger than its pool",
             End::Refused(Refusal::NoWindow) => "refused: no window within the horizon",
-            End::Refused(Refusal::Preempted) => "it was preempted, and not run again",
+            End::Refused(Refusal::Preempted) => "refused: it was preempted, and is not run again",
             End::Refused(Refusal::Deadline) => "refused: no window that ends by its deadline",
         }
     }
