@@ -25,8 +25,9 @@ fn check_painters(browser: &mut Browser) -> Vec<Value> {
             const text = await answer.text(), [style, rules] = /<style>(.*?)<[/]style>/.exec(text), svg = new DOMParser().parseFromString(text.replace(style, ''), 'image/svg+xml');
             const bitmap = await createImageBitmap(await png(text)), canvas = new OffscreenCanvas(bitmap.width, bitmap.height), context = canvas.getContext('2d');
             context.drawImage(bitmap, 0, 0);
-            const [fill, , left, top, width, height] = rectangles.filter(([, opacity, , , wide, high]) => opacity === 1 && wide > 4 && high > 4)[0];
-            const [red, green, blue] = context.getImageData(2 * (Math.max(left, 0) + 2.5), 2 * (top + 20 + 2.5), 1, 1).data;
+            const bar = rectangles.find(([, opacity, , , wide, high]) => opacity === 1 && wide > 4 && high > 4);
+            if (!bar) return [rectangles, drawn(svg, rules), null, null];
+            const [fill, , left, top] = bar, [red, green, blue] = context.getImageData(2 * (Math.max(left, 0) + 2.5), 2 * (top + 20 + 2.5), 1, 1).data;
             return [rectangles, drawn(svg, rules), fill, '#' + [red, green, blue].map(part => part.toString(16).padStart(2, '0')).join('')];
         }})()"
     ));
