@@ -615,7 +615,9 @@ fn check_bounds(seen: &Seen, view: &JobView, begun: Option<i64>, (now, stalled):
     if waits && view.runs == 0 && view.start_by.is_some() && start_by + TOLERANCE < now && !seen.clock_lost {
         return Err(format!("it had to start by {start_by}, and waits"));
     }
+    // An early run may be parked before its command begins.
     if view.runs == 1
+        && !seen.wish.early
         && !seen.restored
         && !seen.clock_lost
         // A daemon that stalls may have decided the start before.

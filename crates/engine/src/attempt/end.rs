@@ -10,9 +10,6 @@ use crate::{
     Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Run, Usage,
 };
 
-/// The time after which a job is looked at again whose shim may have begun its window in time.
-const LATE_AGAIN: Span = Span::from_ticks(5_000_000);
-
 impl AttemptOutcome {
     /// Returns the instant of the end, if it is known.
     pub(crate) fn at(&self) -> Option<Time> {
@@ -183,12 +180,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn give_up_late(&mut self, now: Now, at: Time, round: &mut Round) {
         for number in self.latest_starts.due(at) {
             let Some(record) = self.jobs.get(number).filter(|record| !record.has_run()) else { continue };
-            if record.waiting_attempt().is_some_and(|attempt| self.windows.begins_by(attempt, at)) {
-                mark!("a shim may have begun the window of a late job");
-                self.latest_starts.set(number, Some(at + LATE_AGAIN));
-                continue;
-            }
-            self.give_up(now, at, number, round);
+            self.give_up(now, at, record.number, round);
         }
     }
 

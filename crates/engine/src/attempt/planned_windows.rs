@@ -58,11 +58,6 @@ impl SentWindows {
         self.sent.get(&attempt)
     }
 
-    /// Returns whether a shim was sent a window that begins by an instant.
-    pub(crate) fn begins_by(&self, attempt: Attempt, at: Time) -> bool {
-        self.sent.get(&attempt).is_some_and(|window| window.start <= at)
-    }
-
     /// Returns the processors of windows that begin before an instant, but for those of one attempt.
     pub(crate) fn cpus_before(&self, end: Time, attempt: Option<Attempt>) -> BTreeSet<u32> {
         let others = self.sent.iter().filter(|(of, window)| Some(**of) != attempt && window.start < end);
