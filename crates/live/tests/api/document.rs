@@ -37,6 +37,8 @@ fn body(path: &str) -> &'static str {
         "/v1/reservations" => {
             r#"{"name": "course", "cpus": 1, "times": [{"from": "2026-01-01T08:00:00Z", "to": "2026-01-01T09:00:00Z"}]}"#
         }
+        "/v1/jobs/{n}/steps" => r#"{"name": "solve", "tasks": 2, "cpus": 4}"#,
+        "/v1/jobs/{n}/steps/end" => r#"{"step": 1, "exit": {"code": 0}}"#,
         "/v1/reservations/remove" => r#"{"name": "course"}"#,
         "/v1/drain" | "/v1/hold-starts" => r#"{"on": true}"#,
         _ => "",
@@ -74,7 +76,7 @@ fn every_documented_route_is_served_and_answers_as_documented() {
     let server = Server::new();
     let document = document(&server);
     let operations = operations(&document);
-    assert_eq!(operations.len(), 32);
+    assert_eq!(operations.len(), 34);
     for (method, path, operation) in operations {
         if path.ends_with("/attach") {
             // Its response is no document: `attach` has its tests.
