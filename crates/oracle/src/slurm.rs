@@ -21,8 +21,8 @@ pub struct NaiveCycles {
     pub most: usize,
     /// The limits of running jobs.
     pub limits: NaiveLimits,
-    /// The running jobs that make room for others, on hosts.
-    pub preemption: NaivePreemption,
+    /// The running jobs that make room for others, on hosts. A policy is copied often, and this is large.
+    pub preemption: &'static NaivePreemption,
 }
 
 /// The running jobs that make room for others.

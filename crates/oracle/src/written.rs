@@ -213,13 +213,14 @@ impl Given<'_> {
             window: span("bf_window", 86_400)?,
             most: self.number("bf_max_job_test", 500)?,
             limits: self.limits()?,
-            preemption: NaivePreemption {
+            // A test reads few policies.
+            preemption: Box::leak(Box::new(NaivePreemption {
                 rules: self.victims()?,
                 youngest: self.word("preempt_youngest_first") == Some("true"),
                 reorder: self.number("preempt_reorder_count", 1)?,
                 strict: self.word("preempt_strict_order") == Some("true"),
                 delay: span("requeue_delay", 120)?,
-            },
+            })),
         })
     }
 

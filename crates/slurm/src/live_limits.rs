@@ -49,7 +49,9 @@ impl Limits {
         if !cluster.configuration.enforces_limits {
             // Without limits, they may preempt one another.
             let mut qualities = if cluster.preempts() { qualities(slurm)? } else { vec![] };
-            qualities.iter_mut().for_each(|quality| quality.limits = QualityLimits::default());
+            for quality in &mut qualities {
+                quality.limits = QualityLimits::default();
+            }
             return Ok(Limits { qualities, ..Limits::default() });
         }
         let of_cluster = format!("cluster={}", cluster.configuration.cluster);

@@ -227,11 +227,11 @@ impl Cluster {
             let by_name = self.partitions.iter().filter(|(_, one)| suspends(one.preempt_mode.as_deref()));
             by_name.map(|(name, _)| format!("the partition {name}")).collect()
         };
-        let suspension = if !named.is_empty() {
-            Some(format!("preemption by suspension (PreemptMode of {})", named.join(", ")))
-        } else {
+        let suspension = if named.is_empty() {
             suspends(Some(&settings.mode))
                 .then(|| format!("preemption by suspension (PreemptMode={})", settings.mode))
+        } else {
+            Some(format!("preemption by suspension (PreemptMode of {})", named.join(", ")))
         };
         settings.left_out().into_iter().chain(suspension).collect()
     }

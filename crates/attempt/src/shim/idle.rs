@@ -109,7 +109,7 @@ mod tests {
 
     /// A job that is idle after 5 min, at which the shim looks each 30 s.
     fn watch(ends: bool) -> IdleWatch {
-        IdleWatch::new(IdleRule { after: Duration::from_secs(300), ends }, BootTime(0))
+        IdleWatch::new(IdleRule { after: Duration::from_mins(5), ends }, BootTime(0))
     }
 
     /// Looks until a minute, each half of it. The process uses a share of the time, in thousandths, from `used` on. Returns the

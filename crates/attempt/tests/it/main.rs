@@ -88,7 +88,7 @@ fn an_idle_job_is_only_warned_where_its_queue_does_not_end_it() {
 
 #[test]
 fn time_before_the_window_is_not_idle() {
-    let machine = Machine::new(Some(Duration::from_secs(300)));
+    let machine = Machine::new(Some(Duration::from_mins(5)));
     machine.wait_from(at(0));
     machine.launch(&idle(true, RunMode::Opportunistic { cpus: vec![0], window: None })).unwrap();
     machine.run_shim();

@@ -140,24 +140,24 @@ fn search(world: &World<'_>, job: usize, open: &BTreeSet<usize>, cycles: NaiveCy
                 break;
             }
         }
-        let (last, room) = found?;
+        let (maker, room) = found?;
         let shared = |job: usize| {
             parts_of(job).iter().filter(|part| room.iter().any(|other| other.host == part.host)).count()
         };
         let is_last = passes > cycles.preemption.reorder;
         passes += 1;
         if is_last || list.len() as u64 <= passes {
-            return Some(list[..=last].iter().map(|one| one.job).filter(|job| shared(*job) > 0).collect());
+            return Some(list[..=maker].iter().map(|one| one.job).filter(|job| shared(*job) > 0).collect());
         }
         if cycles.preemption.strict {
-            let first = list.remove(last);
+            let first = list.remove(maker);
             list.insert(0, first);
             continue;
         }
-        list[last].usable = FIRST;
+        list[maker].usable = FIRST;
         for (nth, candidate) in list.iter_mut().enumerate() {
-            if nth != last {
-                candidate.usable = if nth < last { shared(candidate.job) } else { 0 };
+            if nth != maker {
+                candidate.usable = if nth < maker { shared(candidate.job) } else { 0 };
             }
         }
         list.sort_by_key(|candidate| std::cmp::Reverse(candidate.usable));
