@@ -410,12 +410,19 @@ fn host_list(list: &str) -> String {
     lists.collect::<Vec<_>>().join(",")
 }
 
+/// Returns whether a number without a width is one with it, as 10 is for 2.
+fn is_as_wide(number: u64, width: usize) -> bool {
+    number.to_string().len() >= width
+}
+
 /// Returns numbers as ranges, each with the width of its first number.
 fn number_ranges(numbers: &[(u64, usize)]) -> String {
     let mut ranges: Vec<(u64, u64, usize)> = vec![];
     for (number, width) in numbers {
         match ranges.last_mut() {
-            Some((_, last, own)) if *last + 1 == *number && (own == width || *width == 0) => *last = *number,
+            Some((_, last, own)) if *last + 1 == *number && (own == width || is_as_wide(*number, *own)) => {
+                *last = *number;
+            }
             _ => ranges.push((*number, *number, *width)),
         }
     }
@@ -603,6 +610,7 @@ mod tests {
         assert_eq!(host_list("a1,a2,a3,b,c07,c08,c10,a9,a9x"), "a[1-3,9],b,c[07-08,10],a9x");
         assert_eq!(host_list("n[1-3]"), "n[1-3]");
         assert_eq!(host_list("n09,n10"), "n[09-10]");
+        assert_eq!(host_list("n08,n9"), "n[08,9]");
         assert_eq!(host_list(""), "");
     }
 

@@ -53,6 +53,9 @@ fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {
     let found = wanted.find(client, format.has_details() || given.has("json") || given.has("steps"))?;
     let host = host();
     if given.has("steps") {
+        if ["format", "Format", "json"].iter().any(|long| given.has(long)) {
+            bail!("--steps has its own columns; it takes no --format, --Format or --json");
+        }
         print(&steps(&found, given, wanted.now, &host))?;
         return Ok(ExitCode::SUCCESS);
     }

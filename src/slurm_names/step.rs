@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use miserly_api::client::Client;
+use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{BeginStepRequest, EndStepRequest, Exit, program_name};
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, killpg, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -37,8 +37,8 @@ const PASSED: [Signal; 8] = [
     Signal::SIGWINCH,
 ];
 
-/// The tries to record a step before it begins without the daemon, which may be away.
-const TRIES: u32 = 5;
+/// The tries to record the begin or the end of a step, each a second after the one before. The daemon may be away.
+const TRIES: u32 = 10;
 
 /// The step: its job, its number, and the number of its tasks.
 struct Step<'a> {
@@ -88,14 +88,14 @@ pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
     // Without a number the tasks may use all processors of the job.
     let is_exact = per_task.is_some() || given.has("exact");
     let own = variable("MISERLY_CPUS").filter(|_| !is_exact).unwrap_or(cpus);
-    let record = Recorded::begin(given, job, tasks, own);
+    let record = Recorded::begin(given, job, tasks, own)?;
     let number = record.as_ref().map_or_else(|| std::process::id().into(), |record| record.step.into());
     let step = Step { given, job, number, tasks, host: host() };
-    let ended = step.run(&signals)?;
+    let ended = step.run(&signals);
     if let Some(record) = record {
-        record.end(ended);
+        record.end(*ended.as_ref().unwrap_or(&StepEnd { code: 1, signal: None }));
     }
-    Ok(ended.code())
+    Ok(ended?.code())
 }
 
 /// The worst end of the tasks of a step.
@@ -124,34 +124,50 @@ struct Recorded {
 
 impl Recorded {
     /// Records the start of a step. Without a daemon, the step is not in the accounting.
-    fn begin(given: &Given, job: &str, tasks: u64, cpus: u64) -> Option<Recorded> {
+    ///
+    /// # Errors
+    /// If the job does not run.
+    fn begin(given: &Given, job: &str, tasks: u64, cpus: u64) -> anyhow::Result<Option<Recorded>> {
         let recorded = || -> anyhow::Result<Recorded> {
             let job = job.parse()?;
             let name = given.value("job-name").map(str::to_owned);
             let name = name.unwrap_or_else(|| program_name(&given.words[0].to_string_lossy()));
             let client = super::client()?;
             let request = BeginStepRequest { name, tasks, cpus };
-            for _ in 1..TRIES {
-                match client.begin_step(job, &request) {
-                    Err(error) if is_away(&error) => std::thread::sleep(AWAY),
-                    answer => return Ok(Recorded { client, job, step: answer?.step }),
-                }
-            }
-            let step = client.begin_step(job, &request)?.step;
+            let step = while_away(|| client.begin_step(job, &request))?.step;
             Ok(Recorded { client, job, step })
         };
-        recorded()
-            .inspect_err(|error| note!("srun: warning: the accounting will not have this step: {error}"))
-            .ok()
+        match recorded() {
+            Ok(recorded) => Ok(Some(recorded)),
+            // The variables are those of another job, or of one that has ended.
+            Err(error) if matches!(error.downcast_ref(), Some(ClientError::Refused(_))) => {
+                Err(error.context(format!("Unable to create step for job {job}: Job/step is not running")))
+            }
+            Err(error) => {
+                note!("srun: warning: the accounting will not have this step: {error}");
+                Ok(None)
+            }
+        }
     }
 
     /// Records the end. A step without one ends with its job.
     fn end(&self, ended: StepEnd) {
         let request = EndStepRequest { step: self.step, exit: ended.exit() };
-        if let Err(error) = self.client.end_step(self.job, &request) {
+        if let Err(error) = while_away(|| self.client.end_step(self.job, &request)) {
             note!("srun: warning: the accounting has no end of this step: {error}");
         }
     }
+}
+
+/// Asks a daemon that may be away for a while.
+fn while_away<T>(ask: impl Fn() -> Result<T, ClientError>) -> Result<T, ClientError> {
+    for _ in 1..TRIES {
+        match ask() {
+            Err(error) if is_away(&error) => std::thread::sleep(AWAY),
+            answer => return answer,
+        }
+    }
+    ask()
 }
 
 /// Lets signals be read in place of being delivered. Tasks get the default actions, also where the script ignores a signal.
@@ -169,8 +185,16 @@ fn block_signals() -> nix::Result<SignalFd> {
 
 impl Step<'_> {
     fn run(&self, signals: &SignalFd) -> anyhow::Result<StepEnd> {
-        let shared = self.shared_files()?;
         let mut tasks = vec![];
+        let ended = self.run_tasks(&mut tasks, signals);
+        if ended.is_err() {
+            end(&mut tasks, Signal::SIGKILL);
+        }
+        ended
+    }
+
+    fn run_tasks(&self, tasks: &mut Vec<Task>, signals: &SignalFd) -> anyhow::Result<StepEnd> {
+        let shared = self.shared_files()?;
         let mut printers = vec![];
         let mut inputs = vec![];
         for nth in 0..self.tasks {
@@ -183,7 +207,7 @@ impl Step<'_> {
                     tasks.push(Task { nth, child, status: None });
                 }
                 Err(error) => {
-                    end(&mut tasks, Signal::SIGKILL);
+                    end(tasks, Signal::SIGKILL);
                     let word = self.given.words[0].display();
                     note!("slurmstepd: error: execve(): {word}: {error}");
                     let code = u8::try_from(error.raw_os_error().unwrap_or(1)).unwrap_or(1);
@@ -195,7 +219,7 @@ impl Step<'_> {
         if !inputs.is_empty() {
             small_thread().spawn(move || broadcast(inputs))?;
         }
-        let ended = self.wait(&mut tasks, signals)?;
+        let ended = self.wait(tasks, signals)?;
         for printer in printers {
             // A task that has ended may have left a process that holds its output.
             let _ = printer.join();

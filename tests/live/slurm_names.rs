@@ -286,7 +286,9 @@ fn steps_run_their_tasks_and_exit_as_the_worst() {
          while [ ! -e ready ]; do sleep 0.1; done; kill -USR1 $!; wait $!; echo code $?\n\
          srun -n1 bash -c 'sleep 1000 & echo $! > child; wait' & \n\
          while [ ! -s child ]; do sleep 0.1; done; kill $!; wait $!; echo code $?\n\
-         while kill -0 $(cat child); do sleep 0.1; done; echo gone\n",
+         while kill -0 $(cat child); do sleep 0.1; done; echo gone\n\
+         srun -n1 -o no/such/folder/out true; echo code $?\n\
+         SLURM_JOB_ID=99 srun -n1 touch ran; echo code $?\n",
     );
     let job = names.prints("sbatch --wait --parsable job.sh");
     let rows = names.prints(&format!("sacct -nP -j {} -o JobID,JobName,State,ExitCode,NTasks", job.trim()));
@@ -301,10 +303,12 @@ fn steps_run_their_tasks_and_exit_as_the_worst() {
             "4|no-such-program|FAILED|2:0|1",
             "5|bash|FAILED|5:0|1",
             "6|bash|CANCELLED|0:15|1",
+            "7|true|FAILED|1:0|1",
         ]
     );
     assert_eq!(names.read("step-0.0") + &names.read("step-0.1"), "0/2 0\n1/2 0\n");
     let out = names.read("out");
+    assert!(!names.daemon.path("work/ran").exists());
     for line in [
         "code 7\n",
         "input\ninput\n",
@@ -317,6 +321,7 @@ fn steps_run_their_tasks_and_exit_as_the_worst() {
         "code 5\n",
         "code 143\n",
         "gone\n",
+        "Unable to create step for job 99",
     ] {
         assert!(out.contains(line), "{line:?} is missing: {out}");
     }

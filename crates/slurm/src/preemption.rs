@@ -236,6 +236,14 @@ impl Cluster {
         settings.left_out().into_iter().chain(suspension).collect()
     }
 
+    /// Returns whether a mode of the cluster, of a partition or of a quality of service suspends jobs.
+    fn suspends(&self, qualities: &[Quality]) -> bool {
+        let cluster = self.configuration.preemption.iter().map(|settings| settings.mode.as_str());
+        let partitions = self.partitions.values().filter_map(|one| one.preempt_mode.as_deref());
+        let qualities = qualities.iter().filter_map(|quality| quality.preempt_mode.as_deref());
+        cluster.chain(partitions).chain(qualities).any(|mode| Mode::parse(mode) == Some(Mode::Suspend))
+    }
+
     /// Returns the kind of a job for preemption.
     pub(crate) fn preemption_kind(&self, job: &Job, is_bound: bool) -> PreemptionKind {
         let partition = self.partition_of(job).unwrap_or_default().to_owned();
@@ -244,7 +252,7 @@ impl Cluster {
 
     /// Returns why a waiting job that may preempt others has no forecast, if it may suspend running jobs.
     pub(crate) fn may_suspend(&self, job: &Job, qualities: &[Quality]) -> Option<String> {
-        if !self.preempts() {
+        if !self.preempts() || !self.suspends(qualities) {
             return None;
         }
         let kind = self.preemption_kind(job, false);

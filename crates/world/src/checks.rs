@@ -139,7 +139,7 @@ pub(crate) struct OpenJobs {
     first: String,
     pub(crate) held: Vec<i64>,
     pub(crate) paused: Vec<i64>,
-    /// Jobs with more processors than a later limit permits to their users.
+    /// Jobs that do not end by themselves: with more processors than a later limit permits to their users, or past their limits.
     pub(crate) oversized: Vec<i64>,
 }
 
@@ -370,9 +370,11 @@ impl World {
                 }
                 _ => false,
             };
+            // It runs on for ever if nobody needs its place and its output blocks.
+            let runs_on = view.overrun.is_some();
             // The rest of its reservation is too short for it.
             let is_left_over = view.queue.starts_with('r') && state == "queued" && view.planned.is_none();
-            if is_left_over || view.reasons.iter().any(is_too_large) {
+            if runs_on || is_left_over || view.reasons.iter().any(is_too_large) {
                 open.oversized.push(view.number);
             }
             if view.paused {

@@ -29,8 +29,8 @@ use crate::site::Machine;
 /// The folder for states of worlds, if it exists. Any other one is slower.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// The most loads of a state without a commit. Each sets something aside.
-const MOST_LOADS: u32 = 1000;
+/// The most loads of a state without a commit: many more than a disk that is full for an hour causes, by a try in each second.
+const MOST_LOADS: u32 = 20_000;
 
 /// The failure of a commit, after which its outcome is unknown to the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -170,20 +170,67 @@ pub enum MainSignal {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "each is the request of the same name of the daemon's API")]
 pub enum Request {
-    Cancel { tag: u32, array: bool },
-    Hold { tag: u32, move_promises: bool },
-    Release { tag: u32 },
-    Requeue { tag: u32, move_promises: bool },
-    Extend { tag: u32, seconds: u32 },
-    Pause { tag: u32, on: bool },
-    Signal { tag: u32 },
-    Modify { tag: u32, time: Option<u32>, cpus: Option<u64>, before: Option<u32>, move_promises: bool },
-    Resize { tag: u32, cpus: u64 },
-    Reserve { name: u8, cpus: u64, from: i64, to: i64 },
-    RemoveReservation { name: u8 },
-    Drain { on: bool },
-    Quote { cpus: u64, time: u32 },
-    Preview { tag: u32 },
+    Cancel {
+        tag: u32,
+        array: bool,
+    },
+    Hold {
+        tag: u32,
+        move_promises: bool,
+    },
+    Release {
+        tag: u32,
+    },
+    Requeue {
+        tag: u32,
+        move_promises: bool,
+    },
+    Extend {
+        tag: u32,
+        seconds: u32,
+    },
+    Pause {
+        tag: u32,
+        on: bool,
+    },
+    Signal {
+        tag: u32,
+    },
+    /// A step of a job begins, or the step with this number ends.
+    Step {
+        tag: u32,
+        ends: Option<u32>,
+    },
+    Modify {
+        tag: u32,
+        time: Option<u32>,
+        cpus: Option<u64>,
+        before: Option<u32>,
+        move_promises: bool,
+    },
+    Resize {
+        tag: u32,
+        cpus: u64,
+    },
+    Reserve {
+        name: u8,
+        cpus: u64,
+        from: i64,
+        to: i64,
+    },
+    RemoveReservation {
+        name: u8,
+    },
+    Drain {
+        on: bool,
+    },
+    Quote {
+        cpus: u64,
+        time: u32,
+    },
+    Preview {
+        tag: u32,
+    },
     Pools,
     Limits,
 }
@@ -199,6 +246,7 @@ impl Request {
             | Request::Extend { tag, .. }
             | Request::Pause { tag, .. }
             | Request::Signal { tag }
+            | Request::Step { tag, .. }
             | Request::Modify { tag, .. }
             | Request::Resize { tag, .. }
             | Request::Preview { tag } => Some(tag),

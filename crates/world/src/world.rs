@@ -11,8 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use jiff::Timestamp;
 use miserly_api::model::{
-    Array, Condition as JobCondition, JobChange, JobSignal, Modification, Problem, ProblemCode, Quote,
-    Reservation, ReservedTime, Retry, SignalRequest, Submission, When,
+    Array, BeginStepRequest, Condition as JobCondition, EndStepRequest, Exit, JobChange, JobSignal,
+    Modification, Problem, ProblemCode, Quote, Reservation, ReservedTime, Retry, SignalRequest, Submission,
+    When,
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
@@ -737,6 +738,14 @@ impl World {
             Request::Signal { tag } => DaemonRequest::Signal {
                 job: self.job_of(tag)?,
                 signal: SignalRequest { signal: JobSignal::Usr1, main: false },
+            },
+            Request::Step { tag, ends: None } => DaemonRequest::BeginStep {
+                job: self.job_of(tag)?,
+                step: BeginStepRequest { name: "step".to_owned(), tasks: 1, cpus: 1 },
+            },
+            Request::Step { tag, ends: Some(step) } => DaemonRequest::EndStep {
+                job: self.job_of(tag)?,
+                end: EndStepRequest { step, exit: Exit::Code(0) },
             },
             Request::Modify { tag, time, cpus, before, move_promises } => DaemonRequest::Modify {
                 job: self.job_of(tag)?,

@@ -58,7 +58,11 @@ impl Ledger {
     fn procs_of_owners(&self) -> BTreeMap<Owner, u64> {
         let mut found: BTreeMap<Owner, u64> = BTreeMap::new();
         for entry in self.jobs.iter().flatten().filter(|entry| !entry.allocated().is_zero()) {
-            *found.entry(Owner::from_request(&entry.request)).or_default() += self.cost(entry);
+            // A job may cost nothing.
+            let cost = self.cost(entry);
+            if cost > 0 {
+                *found.entry(Owner::from_request(&entry.request)).or_default() += cost;
+            }
         }
         found
     }

@@ -10,6 +10,9 @@ use crate::{Kind, Placement, Request};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UsageWeights(BTreeMap<u32, ResourceWeights>);
 
+/// The most that a job costs, so that a million jobs can be added.
+const MOST: u64 = 1 << 43;
+
 /// The weights of the resources of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ResourceWeights {
@@ -60,7 +63,7 @@ impl UsageWeights {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
 fn whole(cost: f64) -> u64 {
-    cost.floor() as u64
+    (cost.floor() as u64).min(MOST)
 }
 
 #[cfg(test)]

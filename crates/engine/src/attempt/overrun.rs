@@ -47,10 +47,13 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Returns the time before the end of its window at which it is first decided whether a job runs on.
     fn overrun_lead(&self, record: &Record) -> Span {
+        Span::from_ticks(record.overrun_step().ticks() / 2) + self.warned_before(record)
+    }
+
+    /// Returns the time before the end of its window from which on a job is told that it ends.
+    fn warned_before(&self, record: &Record) -> Span {
         let signal = record.submission.signal.and_then(|signal| span_from_secs(signal.before));
-        Span::from_ticks(record.overrun_step().ticks() / 2)
-            + record.grace(self.setup.grace)
-            + signal.unwrap_or_default()
+        record.grace(self.setup.grace) + signal.unwrap_or_default()
     }
 
     /// Decides which of the jobs near the ends of their windows run on.
@@ -75,13 +78,18 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.overruns.set(number, (end > at).then(|| (end - lead).max(at + Span::TICK)));
                 continue;
             }
+            let last = end - self.warned_before(record);
+            if at >= last {
+                // The job has been told that it ends, as after a stall.
+                self.overruns.set(number, None);
+                continue;
+            }
             match self.longer_window(at, record, longer, &granted) {
                 Ok(Some(grant)) => granted.push(grant),
                 Ok(None) | Err(RequestError::Refused(_)) => {
                     mark!("a place is needed, so its job ends in time");
                     let again = at + Span::from_ticks((step.ticks() / 2 / TRIES).max(1));
-                    let is_early = again < end - record.grace(self.setup.grace);
-                    self.overruns.set(number, is_early.then_some(again));
+                    self.overruns.set(number, (again < last).then_some(again));
                 }
                 Err(RequestError::Fatal(error)) => return Err(error),
             }
@@ -95,7 +103,6 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for Grant { number, longer, .. } in granted {
             self.lengthen_window(number, longer);
         }
-        debug_assert!(self.overruns.next().is_none_or(|next| next > at), "each window is longer now");
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use miserly_marks::{mark, mark_variant};
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::request::handler::{Handled, RequestError};
 use crate::request::trial::TriedRound;
-use crate::submission::check::check;
+use crate::submission::check::{check, longest_wait, wait_until};
 use crate::submission::size;
 use crate::submission::submit::refused;
 use crate::{Caller, Credential, DaemonReply, Engine, JobState, Journal, Launcher, Now, Record, Snapshot};
@@ -73,6 +73,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             CheckedChange::Amended(jobs) => self.amend_all(now, at, caller.uid, jobs)?,
             CheckedChange::Moved { record, handle } => self.move_job(now, at, caller.uid, *record, handle)?,
         }
+        self.watch_start(job);
         // Its shim has the former request.
         self.withdraw_shim(job);
         Ok(DaemonReply::Moves(Box::new(moves)))
@@ -453,11 +454,18 @@ impl Snapshot {
         self.check_deadline(queue, &submission)?;
         let removes = |bound| changes.remove.contains(&bound);
         let ticks = |wall| now.ticks_at(wall);
+        let begin = changes.begin.map(ticks).or(before.begin.filter(|_| !removes(TimeBound::Begin)));
+        let start_by = if begin == before.begin {
+            before.start_by
+        } else {
+            longest_wait(&submission)?.map(|wait| wait_until(ticks(before.submitted), begin, wait))
+        };
         Ok(Record {
             // An unchanged limit keeps its ticks: seconds are not exact.
             time: changes.time.map_or(before.time, |_| time),
             memory: if changes.memory.is_some() || changes.queue.is_some() { memory } else { before.memory },
-            begin: changes.begin.map(ticks).or(before.begin.filter(|_| !removes(TimeBound::Begin))),
+            begin,
+            start_by,
             deadline: changes
                 .deadline
                 .map(ticks)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode, Retry, Submission};
-use miserly_core::{Kind, Span};
+use miserly_core::{Kind, Span, Time};
 use miserly_units::duration;
 
 use crate::dependency::conditions::Waits;
@@ -62,7 +62,7 @@ impl Snapshot {
                 memory,
                 begin,
                 deadline: submission.deadline.map(|at| now.ticks_at(at)),
-                start_by: longest_wait.map(|wait| begin.map_or(now.ticks, |at| at.max(now.ticks)) + wait),
+                start_by: longest_wait.map(|wait| wait_until(now.ticks, begin, wait)),
                 after: after.into_iter().collect(),
                 after_ok: ok.into_iter().collect(),
                 after_not_ok: not_ok.into_iter().collect(),
@@ -175,8 +175,13 @@ fn check_overrun(queue: &Queue, submission: &Submission) -> Result<(), Problem> 
     Err(refused_field("overrun_if_idle", message))
 }
 
+/// Returns the latest start: the longest wait after the submission, or after a later earliest start.
+pub(crate) fn wait_until(submitted: Time, begin: Option<Time>, wait: Span) -> Time {
+    begin.map_or(submitted, |at| at.max(submitted)) + wait
+}
+
 /// Returns the longest wait of a submission.
-fn longest_wait(submission: &Submission) -> Result<Option<Span>, Problem> {
+pub(crate) fn longest_wait(submission: &Submission) -> Result<Option<Span>, Problem> {
     let wrong = || Problem::with_field("start_within", "the longest wait is a number of seconds, 0 or more");
     submission.start_within.map(|secs| span_from_secs(secs).ok_or_else(wrong)).transpose()
 }

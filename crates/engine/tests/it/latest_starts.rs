@@ -1,6 +1,6 @@
 //! Jobs that are given up if they have not started by their latest start.
 
-use miserly_api::model::{Failure, Judgement, Phase, Submission};
+use miserly_api::model::{Failure, Judgement, Modification, Phase, Submission, TimeBound};
 use miserly_engine::{Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input};
 
 use super::life::{Life, early, job, wall};
@@ -39,6 +39,22 @@ fn a_job_behind_another_one_is_given_up_and_its_place_is_free() {
     assert_eq!(Life::second(promised), 22, "behind the first one, with its cleanup time");
     assert!(matches!(life.job(9, first).phase, Phase::Running(_)));
     assert_eq!(life.unkept(9), 0);
+}
+
+#[test]
+fn a_later_earliest_start_moves_the_latest_one() {
+    let mut life = Life::new(1, 1);
+    life.submit(1, job(1, 20));
+    let hasty = life.submit(2, within(5, job(1, 50)));
+    let modify =
+        |changes| DaemonRequest::Modify { job: hasty, changes: Box::new(changes), move_promises: false };
+    life.ask(3, modify(Modification { begin: Some(wall(100)), ..Modification::default() })).unwrap();
+    assert_eq!(life.job(3, hasty).start_by, Some(wall(105)));
+    life.turn(8, vec![]);
+    assert_eq!(life.job(9, hasty).phase, Phase::Queued);
+    life.ask(10, modify(Modification { remove: vec![TimeBound::Begin], ..Modification::default() })).unwrap();
+    life.turn(11, vec![]);
+    is_given_up(&mut life, 11, hasty, 10);
 }
 
 #[test]

@@ -147,8 +147,12 @@ impl JobProcesses {
         if poll(&mut polled, Some(&at_once))? == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        rustix::io::write(&error, text.as_bytes())?;
-        Ok(())
+        // Another writer may take the room, and a file of a network may wait: this process has windows to end.
+        let text = text.to_owned();
+        let write = move || {
+            let _ = rustix::io::write(&error, text.as_bytes());
+        };
+        std::thread::Builder::new().stack_size(64 << 10).spawn(write).map(drop)
     }
 
     /// As `Host::stop`.

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// What the resources of jobs cost, by queue. A job of another queue costs as much as it has processors.
 ///
 /// The weights are of a processor (`cpus`), a MiB of memory (`memory`), a GPU (`gpus`) and a host (`hosts`). `sum=largest`: the largest
-/// of the products counts, and not their sum.
+/// of the products counts, and not their sum. A weight is at most 1e9.
 ///
 /// # Example
 /// ```
@@ -23,6 +23,9 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BillingWeights(Option<Arc<UsageWeights>>);
+
+/// The largest weight.
+const MOST_WEIGHT: f64 = 1e9;
 
 /// The reason why a text is no list of weights.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -75,7 +78,7 @@ fn read(text: &str) -> Option<(Vec<u32>, ResourceWeights)> {
             weights.largest.then_some(())?;
             continue;
         }
-        let weight = value.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0)?;
+        let weight = value.parse().ok().filter(|weight: &f64| (0.0..=MOST_WEIGHT).contains(weight))?;
         *match name {
             "cpus" => &mut weights.cpus,
             "memory" => &mut weights.memory,

@@ -333,15 +333,25 @@ impl<P: CyclePlan> SlurmLike<P> {
         }
     }
 
-    /// Takes the jobs off the machine whose grace time is over, and starts those for which they leave. Requeued jobs whose delay is over
-    /// are in the queue again.
+    /// Puts requeued jobs whose delay is over into the queue, before it is sorted.
+    fn queue_again(&mut self, now: Time, ledger: &Ledger) {
+        let is_again =
+            |job: JobId| matches!(ledger.get(job).map(Preempted::of), Some(Preempted::Again { .. }));
+        let due = self.preempted.iter().copied().take_while(|(at, _)| *at <= now);
+        let due: Vec<(Time, JobId)> = due.filter(|(_, job)| is_again(*job)).collect();
+        for (at, job) in due {
+            self.preempted.remove(&(at, job));
+            self.queue.insert(now, job, ledger);
+        }
+    }
+
+    /// Takes the jobs off the machine whose grace time is over, and starts those for which they leave.
     fn settle_preempted(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let now = context.now();
         let mut preemptors = BTreeSet::new();
         while let Some((_, job)) = self.preempted.first().copied().filter(|(at, _)| *at <= now) {
             self.preempted.pop_first();
             match context.ledger().get(job).map(Preempted::of) {
-                Some(Preempted::Again { .. }) => self.queue.insert(now, job, context.ledger()),
                 // It ends by itself at this instant. Its end event follows.
                 _ if context.ledger().get(job).is_none_or(|entry| entry.allocated().is_zero()) => {}
                 Some(Preempted::Leaves { by, .. }) => {
@@ -462,6 +472,7 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         let now = context.now();
         self.plan.begin_pass(now, context.ledger());
         self.rules.order.compute(context);
+        self.queue_again(now, context.ledger());
         self.queue.sort_again(now, context.ledger());
         let decided = self.settle_preempted(context).and_then(|()| self.decide(context));
         self.queue.settle();

@@ -1,6 +1,6 @@
 //! Preemption, as Slurm's `preempt/partition_prio` and `preempt/qos` have it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,7 +12,8 @@ use thiserror::Error;
 ///
 /// Each rule is for the running jobs of some queues. `by` has the queues whose waiting jobs preempt them. `mode` is `requeue`, after
 /// which they wait again and begin anew, or `cancel`. Jobs of a lower `rank` are preempted first. A job is `exempt` for this time from its
-/// start on. It leaves the machine when the time of `grace` is over.
+/// start on. It leaves the machine when the time of `grace` is over. Without hosts, reservations do not know that it leaves before its
+/// time limit.
 ///
 /// # Example
 /// ```
@@ -65,7 +66,7 @@ pub struct PreemptionOrder {
 /// The reason why a text is no list of rules of preemption.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "\"{text}\" is no rule of preemption; write such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s', each queue once"
+    "\"{text}\" is no rule of preemption; write such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s', each queue once, and without a circle of queues"
 )]
 pub struct PreemptionRulesError {
     text: String,
@@ -83,6 +84,9 @@ impl FromStr for PreemptionRules {
                 return Err(error());
             }
             rules.0.push(rule);
+        }
+        if rules.has_circle() {
+            return Err(PreemptionRulesError { text: text.trim().to_owned() });
         }
         Ok(rules)
     }
@@ -173,6 +177,14 @@ impl PreemptionRules {
             }
         }
         levels
+    }
+
+    /// Returns whether queues preempt each other in a circle: their jobs would take turns without an end.
+    fn has_circle(&self) -> bool {
+        let queues = self.0.iter().flat_map(|rule| rule.queues.iter().chain(&rule.by));
+        let number = queues.collect::<BTreeSet<_>>().len();
+        // The highest queue is above all others at most.
+        self.levels().values().any(|level| *level >= number)
     }
 
     fn of_queue(&self, queue: u32) -> Option<&PreemptionRule> {
@@ -387,6 +399,8 @@ mod tests {
             "all: by=2",
             "1: by=2; 1: by=3",
             "1: by=2;",
+            "1: by=2; 2: by=1",
+            "1: by=2; 2: by=3; 3: by=4+1",
         ] {
             assert!(wrong.parse::<PreemptionRules>().is_err(), "{wrong}");
         }
@@ -400,7 +414,5 @@ mod tests {
         };
         assert_eq!(levels("1: by=2"), [0, 1, 0, 0]);
         assert_eq!(levels("2: by=3; 1: by=2+4"), [0, 1, 2, 1]);
-        // No order is right, and there is one.
-        assert_eq!(levels("1: by=2; 2: by=1"), [4, 4, 0, 0]);
     }
 }
