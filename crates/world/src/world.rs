@@ -711,6 +711,7 @@ impl World {
                 Extend,
                 Pause,
                 Signal,
+                Step,
                 Modify,
                 Resize,
                 Reserve,
