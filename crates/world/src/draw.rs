@@ -539,9 +539,9 @@ impl Maker {
                     5 => return self.drain(user),
                     0 => Request::Quote { cpus, time },
                     1 => Request::Preview { tag },
-                    2 if tag % 2 == 0 => Request::Step { tag, ends: Some(0) },
+                    2 if tag.is_multiple_of(2) => Request::Step { tag, ends: Some(0) },
                     2 => Request::Pools,
-                    3 if tag % 2 == 0 => Request::Step { tag, ends: None },
+                    3 if tag.is_multiple_of(2) => Request::Step { tag, ends: None },
                     3 => Request::Limits,
                     _ => Request::Signal { tag },
                 };
