@@ -57,6 +57,7 @@ c.SlurmSpawner.req_nprocs = "1"
 c.SlurmSpawner.batch_script = '''#!/bin/bash
 #SBATCH --job-name=jupyter --output=jupyter-%j.log
 #SBATCH --time={{{{runtime}}}} --mem={{{{memory}}}} --cpus-per-task={{{{nprocs}}}}
+#MISERLY --no-opportunistic
 {{{{cmd}}}}
 '''
 c.Spawner.cmd = ["jupyterhub-singleuser"]
