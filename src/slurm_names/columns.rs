@@ -164,7 +164,7 @@ pub(super) const ACCOUNTING: &[AccountingColumn] = &[
     accounted("Elapsed", 10, |of, part| long_clock(of.elapsed_of(part))),
     accounted("ElapsedRaw", 10, |of, part| of.elapsed_of(part).as_secs().to_string()),
     accounted("Eligible", 19, |of, part| match part {
-        Part::Job => stamp(Some(of.job.begin.unwrap_or(of.job.submitted))),
+        Part::Job => stamp(Some(of.eligible())),
         Part::Script | Part::Step(_) => stamp(of.began_of(part)),
     }),
     accounted("End", 19, |of, part| stamp(of.ended_of(part))),
@@ -283,7 +283,7 @@ pub(super) fn priority(of: &Facts) -> &'static str {
 
 /// Returns the instant from which the job may start. A job that is held has none.
 pub(super) fn eligible(of: &Facts) -> String {
-    let at = Some(of.job.begin.unwrap_or(of.job.submitted));
+    let at = Some(of.eligible());
     stamp(at.filter(|_| !matches!(of.job.phase, Phase::Held)))
 }
 

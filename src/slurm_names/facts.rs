@@ -171,6 +171,11 @@ impl Facts<'_> {
         if let Part::Step(step) = part { step.cpus } else { self.job.cpus }
     }
 
+    /// Returns the instant from which it may start.
+    pub(super) fn eligible(&self) -> Timestamp {
+        self.job.begin.unwrap_or(self.job.submitted)
+    }
+
     /// Returns the tasks.
     pub(super) fn tasks(&self) -> u64 {
         self.job.tasks.unwrap_or(1).max(1)

@@ -49,7 +49,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use miserly_api::client::{Client, ClientError, find};
-use miserly_api::model::ProblemCode;
+use miserly_api::model::{Exit, ProblemCode};
 use nix::sys::signal::Signal;
 
 pub(crate) use self::install::run as install;
@@ -217,8 +217,17 @@ pub(crate) fn host() -> String {
     name.split('.').next().unwrap_or("localhost").to_owned()
 }
 
+/// Prints the end of a task as srun does, unless it succeeded.
+pub(crate) fn note_end_of_task(host: &str, nth: u64, exit: Exit) {
+    match exit {
+        Exit::Code(0) => {}
+        Exit::Code(code) => note!("srun: error: {host}: task {nth}: Exited with exit code {code}"),
+        Exit::Signal(signal) => note!("srun: error: {host}: task {nth}: {}", signal_words(signal)),
+    }
+}
+
 /// Returns a signal in the words of the C library, which Slurm prints.
-pub(crate) fn signal_words(number: i32) -> String {
+fn signal_words(number: i32) -> String {
     let words = match Signal::try_from(number) {
         Ok(Signal::SIGHUP) => "Hangup",
         Ok(Signal::SIGINT) => "Interrupt",

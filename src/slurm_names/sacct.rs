@@ -160,10 +160,15 @@ impl Wanted {
 }
 
 /// Returns the parts of a job that its accounting has.
-pub(super) fn parts(job: &JobView) -> impl Iterator<Item = Part<'_>> {
+fn parts(job: &JobView) -> impl Iterator<Item = Part<'_>> {
     let has_script = job.script && job.attempts > 0;
     let steps = job.steps.iter().map(Part::Step);
     [Part::Job].into_iter().chain(has_script.then_some(Part::Script)).chain(steps)
+}
+
+/// Returns the steps of a job that run, in the order of its accounting.
+pub(super) fn running_steps<'a>(of: &'a Facts) -> impl Iterator<Item = Part<'a>> {
+    parts(&of.job).filter(|part| part.is_step() && of.ended_of(*part).is_none())
 }
 
 fn rows<'a>(
@@ -284,7 +289,7 @@ fn job_document(of: &Facts, job: &JobView) -> Value {
         "steps": steps,
         "time": {
             "elapsed": of.elapsed().as_secs(),
-            "eligible": seconds(Some(job.begin.unwrap_or(job.submitted))),
+            "eligible": seconds(Some(of.eligible())),
             "end": seconds(job.phase.ended()),
             "limit": of.limit().as_secs() / 60,
             "start": seconds(of.began()),

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::columns::{dependency, eligible, path, priority, tres, without_breaks};
 use super::facts::{Facts, Part, long_clock, memory, stamp};
 use super::jobs::{self, NamedJob};
-use super::sacct::parts;
+use super::sacct::running_steps;
 use super::sinfo::{Partition, clock, queues};
 use super::squeue::MIN_JOB_AGE;
 use super::times::{instant, limit};
@@ -343,8 +343,7 @@ fn steps(client: &Client, step: Option<&str>) -> anyhow::Result<String> {
     let mut text = String::new();
     for job in &found {
         let of = Facts { job: Cow::Borrowed(job), now, host: &host, indexes: None };
-        let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
-        for part in parts(job).filter(runs).filter(is_named) {
+        for part in running_steps(&of).filter(is_named) {
             let tasks = if let Part::Step(step) = part { step.tasks } else { 1 };
             text += &block(
                 &[

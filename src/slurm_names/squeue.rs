@@ -15,7 +15,7 @@ use super::columns::{QUEUE, QueueColumn, cell_width, dependency, queue_column, t
 use super::facts::{Facts, Part, State, short_clock, state};
 use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
-use super::sacct::parts;
+use super::sacct::running_steps;
 use super::{CLUSTER, client, given, host, refused, repeat};
 use crate::output::{print, print_json};
 
@@ -330,8 +330,7 @@ fn steps(found: &[JobView], given: &Given, now: Timestamp, host: &str) -> String
     let wanted = given.list("steps");
     for job in found {
         let of = Facts { job: Cow::Borrowed(job), now, host, indexes: None };
-        let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
-        let mut running: Vec<Part> = parts(job).filter(runs).collect();
+        let mut running: Vec<Part> = running_steps(&of).collect();
         running.sort_by_key(|part| matches!(part, Part::Script));
         for part in running {
             let id = of.id() + &part.suffix();
@@ -542,10 +541,10 @@ fn job_document(of: &Facts) -> Value {
         "user_name": job.user,
     });
     let state = json!({
-        "accrue_time": secs(Some(job.begin.unwrap_or(job.submitted))),
+        "accrue_time": secs(Some(of.eligible())),
         "batch_host": of.node(),
         "deadline": secs(job.deadline),
-        "eligible_time": secs(Some(job.begin.unwrap_or(job.submitted))),
+        "eligible_time": secs(Some(of.eligible())),
         "end_time": secs(of.end()),
         "exit_code": of.exit().0 << 8 | of.exit().1,
         "job_state": of.state().name,

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::columns::{accounting_columns, cell};
 use super::facts::{Facts, Part};
 use super::jobs::{self, NamedJob};
-use super::sacct::{names, parts};
+use super::sacct::{names, running_steps};
 use super::{client, given, host, refused};
 use crate::output::print;
 
@@ -59,10 +59,9 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     }
     for job in running {
         let of = Facts { job: Cow::Borrowed(job), now: Timestamp::now(), host: &host, indexes: None };
-        let runs = |part: &Part| part.is_step() && of.ended_of(*part).is_none();
         let wanted = named.iter().filter(|one| one.admits(job)).find_map(|one| one.step.as_deref());
         let is_wanted = |part: &Part| wanted.is_none_or(|step| part.suffix()[1..] == *step);
-        let mut running: Vec<Part> = parts(job).filter(runs).filter(is_wanted).collect();
+        let mut running: Vec<Part> = running_steps(&of).filter(is_wanted).collect();
         if !given.has("allsteps") {
             // Steps of srun come before the script.
             running.sort_by_key(|part| matches!(part, Part::Script));

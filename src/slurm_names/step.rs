@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::columns::cell_width;
 use super::options::Given;
 use super::submission::{export, user};
-use super::{host, signal_words};
+use super::{host, note_end_of_task};
 use crate::commands::live::{AWAY, is_away};
 
 /// The signals that are passed on to the tasks.
@@ -211,7 +211,7 @@ impl Step<'_> {
                     let word = self.given.words[0].display();
                     note!("slurmstepd: error: execve(): {word}: {error}");
                     let code = u8::try_from(error.raw_os_error().unwrap_or(1)).unwrap_or(1);
-                    note!("srun: error: {}: task {nth}: Exited with exit code {code}", self.host);
+                    note_end_of_task(&self.host, nth, Exit::Code(code.into()));
                     return Ok(StepEnd { code, signal: None });
                 }
             }
@@ -272,15 +272,12 @@ impl Step<'_> {
 
     /// Returns the exit code of a task, and reports a failure.
     fn code(&self, nth: u64, status: ExitStatus) -> u8 {
-        let host = &self.host;
-        if let Some(signal) = status.signal() {
-            note!("srun: error: {host}: task {nth}: {}", signal_words(signal));
-            return u8::try_from(128 + signal).unwrap_or(u8::MAX);
-        }
-        let code = status.code().unwrap_or(1);
-        if code != 0 {
-            note!("srun: error: {host}: task {nth}: Exited with exit code {code}");
-        }
+        let exit = status.signal().map_or_else(|| Exit::Code(status.code().unwrap_or(1)), Exit::Signal);
+        note_end_of_task(&self.host, nth, exit);
+        let code = match exit {
+            Exit::Code(code) => code,
+            Exit::Signal(signal) => 128 + signal,
+        };
         u8::try_from(code).unwrap_or(u8::MAX)
     }
 

@@ -1,12 +1,12 @@
 //! The messages of a command that has a job with its input.
 
-use miserly_api::model::{Accepted, Exit, JobView, KilledBy, Phase, Window};
+use miserly_api::model::{Accepted, JobView, KilledBy, Phase, Window};
 
 use crate::commands::live::local;
 use crate::commands::live::show::ended_text;
 use crate::commands::live::submit::{accepted_text, promised_text};
 use crate::commands::live::text::Instants;
-use crate::slurm_names::{host, signal_words};
+use crate::slurm_names::{host, note_end_of_task};
 
 /// Whose words a command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +84,7 @@ impl Messages {
         let number = job.number;
         match (self, &job.phase) {
             (Messages::Quiet | Messages::Srun { ends: false, .. }, _)
-            | (Messages::Own, Phase::Done { .. })
-            | (Messages::Srun { .. }, Phase::Done { exit: Exit::Code(0), .. }) => {}
+            | (Messages::Own, Phase::Done { .. }) => {}
             (Messages::Own, phase) => note!("job {number}: {}", ended_text(phase, Instants::exact())),
             (Messages::Salloc, Phase::Done { .. } | Phase::Killed { by: KilledBy::User, .. }) => {
                 note!("salloc: Relinquishing job allocation {number}");
@@ -95,12 +94,7 @@ impl Messages {
                 note!("salloc: Relinquishing job allocation {number}");
                 note!("salloc: Job allocation {number} has been revoked.");
             }
-            (Messages::Srun { .. }, Phase::Done { exit: Exit::Code(code), .. }) => {
-                note!("srun: error: {}: task 0: Exited with exit code {code}", host());
-            }
-            (Messages::Srun { .. }, Phase::Done { exit: Exit::Signal(signal), .. }) => {
-                note!("srun: error: {}: task 0: {}", host(), signal_words(*signal));
-            }
+            (Messages::Srun { .. }, Phase::Done { exit, .. }) => note_end_of_task(&host(), 0, *exit),
             (Messages::Srun { .. }, phase) => {
                 note!("srun: error: job {number}: {}", ended_text(phase, Instants::exact()));
             }
