@@ -260,6 +260,10 @@ impl HostPlan {
     }
 
     fn add(&mut self, from: Time, to: Time, placement: &Placement, part: Part, give: bool) {
+        if to <= self.now {
+            // The timelines have no past. Here it would change what is free now.
+            return;
+        }
         if let (Some(together), Part::Whole) = (&mut self.together, part) {
             let (from, procs) = (from.max(self.now), small(placement.total().cpus_count()));
             if give { together.give(from, to, procs) } else { together.take(from, to, procs) }
