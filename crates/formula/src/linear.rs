@@ -68,6 +68,11 @@ impl Linear {
     /// Any formula.
     pub(crate) const ANY: Linear = Linear { at_zero: Interval::ANY, slope: Interval::ANY, size: (0.0, 0.0) };
 
+    /// Returns what each unit adds.
+    pub fn slope(self) -> Interval {
+        self.slope
+    }
+
     /// Returns the formula with the other sign.
     #[must_use]
     pub fn negated(self) -> Linear {

@@ -3,7 +3,8 @@
 use miserly_core::{Context, JobId, Ledger, Time};
 
 use crate::shared::{
-    Admits, ChangingIndex, Everything, Key, Keys, Moment, Order, Position, QueueIndex, Waiting, Walk,
+    Admits, ChangingIndex, Everything, Key, Keys, Moment, Order, OwnerIndex, OwnerWalk, Position, QueueIndex,
+    Waiting, Walk,
 };
 
 /// The waiting jobs in one order, or in two.
@@ -35,8 +36,10 @@ pub(super) struct QueueWalk {
     pub(super) last: Option<Key>,
     /// The position of the last job, if the queue is sorted.
     position: Position,
-    /// The rest of the walk, if it is not.
+    /// The rest of the walk, if its order changes with time.
     changing: Walk,
+    /// The rest of the walk, if it has a queue for each owner.
+    owned: OwnerWalk,
 }
 
 impl QueueWalk {
@@ -52,6 +55,8 @@ enum Index {
     Sorted(QueueIndex),
     /// Not sorted: the order changes with time.
     Changing(ChangingIndex),
+    /// Sorted by owner.
+    Owned(OwnerIndex),
 }
 
 impl Default for Index {
@@ -82,6 +87,8 @@ impl Ordered {
     fn searched(order: Order) -> Ordered {
         if order.ages() {
             Ordered { order, index: Index::Changing(ChangingIndex::default()) }
+        } else if order.ranks_owners() {
+            Ordered { order, index: Index::Owned(OwnerIndex::default()) }
         } else {
             Ordered::sorted(order)
         }
@@ -99,6 +106,10 @@ impl Ordered {
                 index.insert(&Moment { order: &self.order, now, ledger }, waiting);
                 waiting.key
             }
+            Index::Owned(index) => {
+                index.insert(&Moment { order: &self.order, now, ledger }, waiting);
+                waiting.key
+            }
         }
     }
 
@@ -106,6 +117,7 @@ impl Ordered {
         match &mut self.index {
             Index::Sorted(index) => drop(index.remove(key)),
             Index::Changing(index) => index.remove(waiting),
+            Index::Owned(index) => index.remove(waiting),
         }
     }
 
@@ -126,7 +138,7 @@ impl Ordered {
     fn key(&self, context: &Context<'_>, job: JobId, sorted: Key) -> Key {
         match &self.index {
             Index::Sorted(_) => sorted,
-            Index::Changing(_) => moment(&self.order, context).key(job),
+            Index::Changing(_) | Index::Owned(_) => moment(&self.order, context).key(job),
         }
     }
 
@@ -134,6 +146,7 @@ impl Ordered {
         match &self.index {
             Index::Sorted(index) => index.is_empty(),
             Index::Changing(index) => index.is_empty(),
+            Index::Owned(index) => index.is_empty(),
         }
     }
 
@@ -141,6 +154,7 @@ impl Ordered {
         match &mut self.index {
             Index::Sorted(index) => index.first().copied(),
             Index::Changing(index) => index.first(&moment(&self.order, context)),
+            Index::Owned(index) => index.first(&moment(&self.order, context)),
         }
     }
 
@@ -148,8 +162,8 @@ impl Ordered {
     fn successor(&mut self, context: &Context<'_>, walk: &mut QueueWalk) -> Option<Waiting> {
         match &mut self.index {
             Index::Sorted(index) => index.successor(walk.last.as_ref(), &mut walk.position),
-            Index::Changing(index) if walk.last.is_none() => index.first(&moment(&self.order, context)),
-            Index::Changing(_) => self.next(context, walk, &Everything),
+            Index::Changing(_) | Index::Owned(_) if walk.last.is_none() => self.first(context),
+            Index::Changing(_) | Index::Owned(_) => self.next(context, walk, &Everything),
         }
     }
 
@@ -161,6 +175,7 @@ impl Ordered {
             Index::Changing(index) => {
                 index.next(&moment(&self.order, context), &mut walk.changing, last, room)
             }
+            Index::Owned(index) => index.next(&moment(&self.order, context), &mut walk.owned, last, room),
         }
     }
 }
@@ -248,7 +263,7 @@ impl WaitQueue {
         const NONE: &QueueIndex = &QueueIndex::new();
         match &self.jobs.index {
             Index::Sorted(index) => index,
-            Index::Changing(_) => NONE,
+            Index::Changing(_) | Index::Owned(_) => NONE,
         }
     }
 

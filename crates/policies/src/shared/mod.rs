@@ -13,6 +13,8 @@ mod staircase;
 
 mod order;
 
+mod owners;
+
 mod start;
 
 pub use changing::{ChangingIndex, Moment, Walk};
@@ -21,6 +23,7 @@ pub use order::{
     Bypassed, Computations, ComputedRanks, Criterion, Draw, JobFacts, Key, Keys, Order, Priority, Ranks,
     ShareTree, ShareTreeError, Weight,
 };
+pub use owners::{OwnerIndex, OwnerWalk};
 pub use profile::Profile;
 pub(crate) use queue::procs;
 pub use queue::{Position, QueueIndex, Waiting};

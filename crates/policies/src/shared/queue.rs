@@ -9,7 +9,7 @@ use super::staircase::Admits;
 const CHUNK: usize = 64;
 
 /// A waiting job, as the index stores it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting {
     /// Its position in the order.
     pub key: Key,

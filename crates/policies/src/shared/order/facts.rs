@@ -43,7 +43,7 @@ impl Facts {
 }
 
 /// Returns the interval of a value. Seconds beyond the limit were rounded twice, and may be those of several spans.
-fn interval(value: f64) -> Interval {
+pub(super) fn interval(value: f64) -> Interval {
     const LIMIT: f64 = 4e9;
     if value.abs() <= LIMIT { Interval::from_rounded(value) } else { Interval::ANY }
 }

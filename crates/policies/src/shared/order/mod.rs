@@ -28,7 +28,7 @@ pub use job_facts::JobFacts;
 pub use priority::Priority;
 pub use shares::{Computations, ComputedRanks, Ranks, ShareTree, ShareTreeError};
 pub use used::Keys;
-use used::Used;
+pub(super) use used::Used;
 pub use weight::Weight;
 
 /// An order of the queue: by a criterion (Zotkin et al. §5, §6, §8) or by a formula.
@@ -217,6 +217,20 @@ impl Order {
         self.changes() && self.formula().is_some() && !self.counts_bypasses() && !self.uses_usage()
     }
 
+    /// Returns whether the jobs of one owner, a user and a group, are always in the order of arrival: the order has a formula
+    /// of usage and of the wait alone, and no job loses by waiting. Ranks in a tree of shares are computed for all users at
+    /// once, so such an order does not count.
+    pub fn ranks_owners(&self) -> bool {
+        let By::Formula(priority) = &self.by else { return false };
+        self.computations.is_none() && !priority.uses_shares() && priority.ranks_owners()
+    }
+
+    /// Returns a bound on the rank of a job with this usage: its rank is no less.
+    pub(crate) fn least_rank(&self, now: Time, entry: &Entry, used: Used) -> i64 {
+        let By::Formula(priority) = &self.by else { return i64::MIN };
+        Direction::Largest.rank(priority.most(now, entry, used, self.weight))
+    }
+
     /// Returns the largest value of jobs with these facts and waits between these two; infinity if there is no limit.
     /// The largest value comes first.
     pub(crate) fn most(&self, facts: &Facts, shortest: Span, longest: Span) -> f64 {
@@ -262,7 +276,8 @@ impl Order {
         if self.uses_shares() { Key::arrival(entry) } else { self.key(now, entry, ledger) }
     }
 
-    fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {
+    /// Returns the job's position in this order at `now`, with this usage of its owner.
+    pub(crate) fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {
         let computed = self.computations.map(|computations| computations.last(now));
         let now = computed.map_or(now, |at| at.max(entry.request.submit));
         let primary = self.rank(now, entry, used);

@@ -8,6 +8,7 @@ use miserly_formula::{Direction, Formula, FormulaError, Fraction, Interval, Line
 
 use super::bypassed::Bypassed;
 use super::criterion::SECOND;
+use super::facts::interval;
 use super::job_facts::JobFacts;
 use super::used::Used;
 use super::weight::Weight;
@@ -161,6 +162,27 @@ impl Priority {
             },
             Fraction::nearest,
         )
+    }
+
+    /// Returns whether the values of jobs of the same user and group follow from their waits, and none falls with the wait.
+    pub(super) fn ranks_owners(&self) -> bool {
+        let others = 0..PLAIN;
+        let of_owner = |name| name == WAIT || !self.formula.uses(name);
+        self.uses_usage && others.into_iter().all(of_owner) && (!self.formula.uses(WAIT) || self.rises())
+    }
+
+    /// Returns whether the value is linear in the wait, and rises with it whatever the other facts are.
+    fn rises(&self) -> bool {
+        let slope = self.formula.linear(WAIT, &[Interval::ANY; Priority::NAMES.len()]).slope();
+        let slope = if self.first == Direction::Largest { slope } else { slope.negated() };
+        slope.least() >= 0.0
+    }
+
+    /// Returns a value that [`aged`](Priority::aged) is not above, of a formula of usage.
+    pub(super) fn most(&self, now: Time, entry: &Entry, used: Used, weight: Weight) -> f64 {
+        let facts = self.facts(now, entry, used).map(interval);
+        let bounds = self.aged_bounds(&facts, weight);
+        if bounds.is_any() { f64::INFINITY } else { bounds.most() }
     }
 
     /// Returns bounds on [`aged`](Priority::aged), for intervals of the values of [`Priority::NAMES`].

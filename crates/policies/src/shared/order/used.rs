@@ -9,7 +9,7 @@ use super::{Key, Order};
 
 /// The usage of the user of a job, and that of the group.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
+pub(crate) struct Used {
     /// The share of the user, in [`Usage::PARTS`].
     pub(super) parts: u32,
     /// The processor-seconds of the user.
@@ -25,6 +25,11 @@ pub(super) struct Used {
 }
 
 impl Used {
+    /// Returns the usage of the owner of a request, without a rank in a tree of shares.
+    pub(crate) fn without_ranks(request: &Request, now: Time, ledger: &Ledger) -> Used {
+        Used::new(request, now, ledger, &Ranks::default())
+    }
+
     fn new(request: &Request, now: Time, ledger: &Ledger, ranks: &Ranks) -> Used {
         let Request { user, group, .. } = *request;
         let read = |usage: &Usage| Used {
