@@ -96,7 +96,8 @@ fn level(queue: Option<u32>, cycles: NaiveCycles) -> usize {
 
 /// Returns the hosts on which jobs end that leave the machine.
 pub(super) fn completing(world: &World<'_>) -> BTreeSet<usize> {
-    let end = world.running.iter().filter(|running| running.leaves.is_some_and(|(ends, _)| ends <= world.now));
+    let end =
+        world.running.iter().filter(|running| running.leaves.is_some_and(|(ends, _)| ends <= world.now));
     end.flat_map(|running| running.parts.iter().map(|part| part.host)).collect()
 }
 
@@ -201,8 +202,8 @@ pub(super) fn candidates(world: &World<'_>, job: usize, cycles: NaiveCycles) -> 
     let may_be = |running: &&Running| {
         let queue = world.request(job).queue;
         rule(world.request(running.job), cycles).is_some_and(|rule| {
-            let is_by = has(rule.by, queue)
-                || has(rule.by_priority, queue) && is_higher(world, job, running.job);
+            let is_by =
+                has(rule.by, queue) || has(rule.by_priority, queue) && is_higher(world, job, running.job);
             let is_there = running.since < world.now && world.now - running.since >= rule.exempt;
             is_by && is_there && !rule.suspended
         })

@@ -18,8 +18,8 @@ mod start;
 pub use changing::{ChangingIndex, Moment, Walk};
 pub use hosts::{FreedHosts, HostPlan, WhatIf};
 pub use order::{
-    Bypassed, Computations, ComputedRanks, Criterion, Draw, JobFacts, Key, Keys, Order, Priority, Ranks, Requeued, RequeuedAt,
-    ShareTree, ShareTreeError, Weight,
+    Bypassed, Computations, ComputedRanks, Criterion, Draw, JobFacts, Key, Keys, Order, Priority, Ranks,
+    Requeued, RequeuedAt, ShareTree, ShareTreeError, Weight,
 };
 pub use profile::Profile;
 pub(crate) use queue::procs;

@@ -99,7 +99,9 @@ impl Ends {
         let machine = ledger.machine();
         self.free.clear();
         self.free.extend_from_slice(ledger.free_hosts().each());
-        for share in left_out.iter().filter_map(|job| ledger.entry(*job).placement()).flat_map(Placement::shares) {
+        for share in
+            left_out.iter().filter_map(|job| ledger.entry(*job).placement()).flat_map(Placement::shares)
+        {
             let room = &mut self.free[share.host.index()];
             *room = room.plus(&share.amount);
         }

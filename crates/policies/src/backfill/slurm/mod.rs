@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use miserly_core::{
-    Context, Entry, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Refusal, Resources, Span,
-    StartReason, State, Time, UsageWeights, Violation,
+    Context, Entry, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Refusal, Resources,
+    Span, StartReason, State, Time, UsageWeights, Violation,
 };
 
 pub use self::billing::{BillingWeights, BillingWeightsError};
@@ -315,7 +315,12 @@ impl<P: CyclePlan> SlurmLike<P> {
     }
 
     /// Makes running jobs leave the open hosts for a job that does not fit beside them, unless it did so a short time ago.
-    fn preempt(&mut self, context: &mut Context<'_>, job: &Waiting, open: &FixedBitSet) -> Result<(), Violation> {
+    fn preempt(
+        &mut self,
+        context: &mut Context<'_>,
+        job: &Waiting,
+        open: &FixedBitSet,
+    ) -> Result<(), Violation> {
         let now = context.now();
         let Preempting(last) = context.ledger().entry(job.job).policy_state.get();
         if last.is_some_and(|last| now - last < self.rules.preempt_retry) {
@@ -342,7 +347,8 @@ impl<P: CyclePlan> SlurmLike<P> {
         if self.plan.all_open(ledger).is_empty() {
             return;
         }
-        let is_completing = |entry: &&Entry| matches!(Preempted::of(entry), Preempted::Leaves { ends, .. } if ends <= now);
+        let is_completing =
+            |entry: &&Entry| matches!(Preempted::of(entry), Preempted::Leaves { ends, .. } if ends <= now);
         let entries = self.preempted.iter().filter_map(|(_, job)| ledger.get(*job)).filter(is_completing);
         let shares = entries.filter_map(Entry::placement).flat_map(Placement::shares);
         self.completing = shares.map(|share| share.host.index()).collect();
@@ -351,13 +357,13 @@ impl<P: CyclePlan> SlurmLike<P> {
 
     /// Returns the running jobs that may leave the machine for a job, in the order in which they are tried.
     fn candidates(&self, context: &Context<'_>, job: &Waiting) -> Vec<JobId> {
-        let (ledger, SlurmRules { preemption, preemption_order, order, .. }) = (context.ledger(), &self.rules);
+        let (ledger, SlurmRules { preemption, preemption_order, order, .. }) =
+            (context.ledger(), &self.rules);
         let request = ledger.request(job.job);
         if !preemption.admit(request, false) {
             return vec![];
         }
-        let is_lower =
-            |entry: &Entry, start| job.key.primary() < order.key(start, entry, ledger).primary();
+        let is_lower = |entry: &Entry, start| job.key.primary() < order.key(start, entry, ledger).primary();
         preemption.candidates(*preemption_order, context.now(), ledger, request, is_lower)
     }
 
@@ -521,8 +527,7 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.rules.order.compute(context);
         self.queue_again(now, context.ledger());
         self.queue.sort_again(now, context.ledger());
-        let settled =
-            if self.rules.preemption.is_empty() { Ok(()) } else { self.settle_preempted(context) };
+        let settled = if self.rules.preemption.is_empty() { Ok(()) } else { self.settle_preempted(context) };
         let decided = settled.and_then(|()| self.decide(context));
         self.queue.settle();
         self.plan.end_pass(now);

@@ -145,8 +145,8 @@ impl fmt::Display for PreemptionRules {
             let mode = Mode::ALL.iter().find(|(_, mode)| *mode == rule.mode).map_or("", |(name, _)| name);
             let by = [("by", &rule.by), ("by_priority", &rule.by_priority)].into_iter();
             let by = by.filter(|(_, queues)| !queues.is_empty());
-            let by: String = by.map(|(name, queues)| format!("{name}={}, ", list(queues))).collect();
-            let mut text = format!("{}: {by}mode={mode}", list(&rule.queues));
+            let by: Vec<String> = by.map(|(name, queues)| format!("{name}={}", list(queues))).collect();
+            let mut text = format!("{}: {}, mode={mode}", list(&rule.queues), by.join(", "));
             if rule.rank > 0 {
                 text += &format!(", rank={}", rule.rank);
             }
@@ -179,7 +179,8 @@ impl PreemptionRules {
 
     /// Returns whether jobs of the queue of a request preempt others in this way: by suspension, or so that they leave the machine.
     pub(super) fn admit(&self, request: &Request, by_suspension: bool) -> bool {
-        let is_by = |rule: &PreemptionRule, queue| rule.by.contains(&queue) || rule.by_priority.contains(&queue);
+        let is_by =
+            |rule: &PreemptionRule, queue| rule.by.contains(&queue) || rule.by_priority.contains(&queue);
         let mut rules = self.0.iter().filter(|rule| (rule.mode == Mode::Suspend) == by_suspension);
         request.queue.is_some_and(|queue| rules.any(|rule| is_by(rule, queue)))
     }
@@ -390,7 +391,9 @@ impl Persistent for Preempted {
     fn encode(&self, words: &mut Vec<u64>) {
         match self {
             Preempted::No => {}
-            Preempted::Leaves { ends, at } => words.extend([ends, at].map(|time| time.ticks().cast_unsigned())),
+            Preempted::Leaves { ends, at } => {
+                words.extend([ends, at].map(|time| time.ticks().cast_unsigned()));
+            }
             Preempted::Again { at } => words.push(at.ticks().cast_unsigned()),
         }
     }

@@ -35,11 +35,7 @@ pub(super) fn free_beside(ledger: &Ledger, is_over: impl Fn(&Request) -> bool) -
 
 /// Takes what suspended jobs hold beside the running ones off the free resources of the hosts. Returns their ends by their limits, as if
 /// they were not suspended, and what becomes free then.
-pub(super) fn suspended_until(
-    now: Time,
-    ledger: &Ledger,
-    free: &mut [Resources],
-) -> Vec<(Time, Placement)> {
+pub(super) fn suspended_until(now: Time, ledger: &Ledger, free: &mut [Resources]) -> Vec<(Time, Placement)> {
     let leave = |job: JobId| {
         let entry = ledger.entry(job);
         let end = entry.progress.at + entry.left(now, entry.request.procs());
@@ -128,7 +124,8 @@ impl<P: CyclePlan> SlurmLike<P> {
         let mut room: Vec<u64> = ledger.machine().hosts().iter().map(capacity).collect();
         let (mut leave, mut resume) = (vec![], vec![]);
         for ((_, is_suspended, ..), job, placement) in &turns {
-            let each = || placement.shares().iter().map(|share| (share.host.index(), share.amount.get(Kind::Cpus)));
+            let each =
+                || placement.shares().iter().map(|share| (share.host.index(), share.amount.get(Kind::Cpus)));
             let fits = each().all(|(host, cpus)| cpus <= room[host]);
             if fits {
                 each().for_each(|(host, cpus)| room[host] -= cpus);

@@ -278,7 +278,8 @@ impl Order {
     fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {
         let requeued = self.requeues.then(|| entry.policy_state.get::<Requeued>().0).flatten();
         let first = entry.request.submit;
-        let RequeuedAt { submit, eligible } = requeued.unwrap_or(RequeuedAt { submit: first, eligible: first });
+        let RequeuedAt { submit, eligible } =
+            requeued.unwrap_or(RequeuedAt { submit: first, eligible: first });
         let computed = self.computations.map(|computations| computations.last(now).max(eligible));
         // Ranks depend on the instant by the wait since the submission only.
         let waited = computed.unwrap_or(now) - eligible;
