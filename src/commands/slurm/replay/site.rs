@@ -327,8 +327,7 @@ struct Forms {
 
 impl Forms {
     /// Returns the form of a request. A job is on the nodes of its queue. An exclusive one, and one without an amount of memory, has all of
-    /// its nodes. If it
-    /// asked for several nodes, for no more than one or for GPUs, it has an equal part of each, where such nodes can hold it.
+    /// its nodes. If it asked for several nodes, for no more than one or for GPUs, it has an equal part of each, where such nodes can hold it.
     fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
         let nodes = run.map_or(1, |run| run.nodes);
         let is_one = run.is_some_and(|run| nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1);

@@ -532,7 +532,6 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.queue.settle();
         self.plan.end_pass(now);
         decided?;
-        // A job that has ended its grace may leave hosts closed, and one that preempted may do so again.
         self.preempted.first().map_or(Ok(()), |(at, _)| context.wake_at(*at))
     }
 }
