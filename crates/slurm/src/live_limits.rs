@@ -570,10 +570,10 @@ mod tests {
         let of_account = |limit: &str| {
             format!("2: it may wait for a limit of the account physics that is not simulated ({limit})")
         };
-        assert_eq!(found("physics|||root||||||cpu=15||\n").lines().next(), Some(&*of_account(run)));
-        assert_eq!(found("physics|||root||||||cpu=16||\n"), "");
-        assert_eq!(found("physics|||root||||||||cpu=3\n").lines().count(), 3);
-        assert_eq!(found("physics|||root||||||||cpu=4\n"), "");
+        assert_eq!(found("physics|||root|||||cpu=15||\n").lines().next(), Some(&*of_account(run)));
+        assert_eq!(found("physics|||root|||||cpu=16||\n"), "");
+        assert_eq!(found("physics|||root|||||||cpu=3\n").lines().count(), 3);
+        assert_eq!(found("physics|||root|||||||cpu=4\n"), "");
         // What was used is not known.
         assert_eq!(found("physics|||root||||cpu=999|||\n").lines().count(), 3);
         assert_eq!(found("physics|||root||||||1-00:00:00|\n").lines().count(), 3);

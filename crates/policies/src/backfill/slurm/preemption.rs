@@ -16,7 +16,7 @@ use super::suspension::free_beside;
 /// waiting jobs do so if their priority is higher than that of the running job was at its start. `mode` is `requeue`, after which they
 /// wait again and begin anew, `cancel`, or `suspend`: they are off their processors while jobs of higher queues use them. Jobs of a lower
 /// `rank` are preempted first. A job is `exempt` for this time from its start on. It leaves the machine when the time of `grace` is over.
-/// A suspended job has neither. Without hosts, reservations do not know that a job leaves before its time limit.
+/// A suspended job has neither. Without hosts, no job is suspended, and reservations do not know that a job leaves before its time limit.
 ///
 /// # Example
 /// ```
@@ -72,7 +72,7 @@ pub struct PreemptionOrder {
 /// The reason why a text is no list of rules of preemption.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "\"{text}\" is no rule of preemption; write such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s', each queue once, and without a circle of queues"
+    "\"{text}\" is no rule of preemption; write such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s', each queue once, without a circle of queues, and mode=suspend without by_priority, exempt and grace"
 )]
 pub struct PreemptionRulesError {
     text: String,
