@@ -455,9 +455,9 @@ fn a_forecast_has_the_nodes_and_limits_of_a_job_or_a_reason() {
     // They could start at once on the first node, but for what they ask for.
     assert!(!String::from_utf8_lossy(&made.run("forecast 2 --history 0").stderr).contains("preemption"));
     let config = fs::read_to_string(made.path("config")).unwrap();
-    made.write("config", &(config + "PreemptType = preempt/partition_prio\nPreemptMode = GANG,SUSPEND\n"));
+    made.write("config", &(config + "PreemptType = preempt/qos\nPreemptMode = GANG,SUSPEND\n"));
     let warning = String::from_utf8_lossy(&made.run("forecast 2 --history 0").stderr).into_owned();
-    let why = "no forecast has preemption by suspension (PreemptMode=GANG,SUSPEND)";
+    let why = "no forecast has preemption by PreemptMode=SUSPEND of the cluster";
     assert!(warning.contains(why), "{warning}");
     assert_eq!(["2", "3", "6"].map(after), [500, 500, 500], "{all:#}");
     assert_eq!(after("30_2"), 500, "the other task ends then");

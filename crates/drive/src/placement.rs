@@ -3,6 +3,8 @@
 //! The policy plans a job in the form of [`planned`](crate::site::Site::planned). A job may ask for more: some of its
 //! nodes by name, an uneven spread. The placement of the policy is taken if it has all this. Otherwise other nodes are sought.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use miserly_core::{HostId, Kind, Pes, Placement, Resources, Share, SlotId, Time};
 use miserly_slurm::{Amount, Detail, Job, gpus};
 
@@ -142,8 +144,10 @@ impl<'a> Filling<'a> {
             let room = &room[host.index()];
             if self.alone && *room != self.site.equipment(host) { None } else { self.needs.room(room) }
         };
-        let is_wanted = |host: HostId| wanted.shares().iter().any(|share| share.host == host);
-        let is_required = |host: HostId| self.form.nodes.iter().any(|name| name == self.site.name(host));
+        let of_policy: BTreeSet<HostId> = wanted.shares().iter().map(|share| share.host).collect();
+        let named: BTreeSet<&str> = self.form.nodes.iter().map(String::as_str).collect();
+        let is_wanted = |host: HostId| of_policy.contains(&host);
+        let is_required = |host: HostId| named.contains(self.site.name(host));
         let allowed = self.site.allowed(self.job, self.form, now).into_iter();
         let mut hosts: Vec<(HostId, u64)> = allowed.filter_map(|host| Some((host, room(host)?))).collect();
         hosts.sort_by_cached_key(|(host, room)| {
@@ -158,10 +162,18 @@ impl<'a> Filling<'a> {
         spread.place.total().cpus_count().get() >= self.need
     }
 
-    /// Returns the places that the job may have on these hosts: first without a choice of the last one.
-    fn spreads(&self, mut hosts: Vec<HostId>) -> impl Iterator<Item = Spread> {
+    /// Returns places that the job may have on these hosts: first without a choice of the last one, and then with some hosts of which it
+    /// has not all free processors in the wanted place.
+    fn spreads(&self, mut hosts: Vec<HostId>, wanted: &Placement) -> impl Iterator<Item = Spread> {
         hosts.sort_unstable();
-        let lasts: Vec<HostId> = hosts.iter().rev().skip(1).copied().collect();
+        let of_policy: BTreeMap<HostId, u64> =
+            wanted.shares().iter().map(|share| (share.host, share.amount.cpus_count().get())).collect();
+        let is_full = |host: &HostId| {
+            of_policy.get(host).is_some_and(|cpus| *cpus >= self.needs.free_cpus(&self.free[host.index()]))
+        };
+        let mut lasts: Vec<HostId> = hosts.iter().rev().skip(1).copied().collect();
+        lasts.sort_by_key(is_full);
+        lasts.truncate(MOST_LAST_TRIED);
         [None].into_iter().chain(lasts.into_iter().map(Some)).map(move |last| self.spread(&hosts, last))
     }
 
@@ -200,6 +212,8 @@ impl<'a> Filling<'a> {
 
 /// Returns a place of the form of the job, on hosts with these free resources, as Slurm spreads the job there. That of the policy is
 /// preferred.
+///
+/// O(h log h + p) for h hosts and p processors of the job.
 pub(crate) fn find_placement(
     site: &Site,
     now: Time,
@@ -218,7 +232,7 @@ pub(crate) fn find_placement(
         .chain(least..=most)
         .find_map(|count| choose(&hosts, required, count, filling.need))?;
     let chosen: Vec<HostId> = chosen.into_iter().map(|(host, _)| host).collect();
-    let spreads: Vec<Spread> = filling.spreads(chosen).collect();
+    let spreads: Vec<Spread> = filling.spreads(chosen, wanted).collect();
     let as_wanted = spreads.iter().position(|spread| spread.place == *wanted);
     let whole = spreads.iter().position(|spread| filling.is_whole(spread));
     spreads.into_iter().nth(as_wanted.or(whole).unwrap_or(0))
@@ -249,7 +263,10 @@ pub(crate) fn spreads_within(
     };
     let lasts = || hosts.iter().copied().take(MOST_LAST_TRIED);
     let has_room = |spread: &Spread| filling.is_whole(spread) && fits(&spread.place, room);
-    (least..=most.min(MOST_NODES_TRIED.max(least)))
+    let few = least..=most.min(MOST_NODES_TRIED.max(least));
+    let count = wanted.shares().len();
+    let of_policy = Some(count).filter(|count| !few.contains(count) && (least..=most).contains(count));
+    few.chain(of_policy)
         .flat_map(|count| lasts().map(move |last| (count, last)))
         .filter(|(count, last)| *count > required || hosts[..required].contains(last))
         .map(on)
@@ -298,8 +315,14 @@ mod tests {
     use super::*;
     use crate::site::tests::{cluster, site};
 
-    /// Returns the shares of a job with these free processors on each of four nodes, as `node:cpus`.
-    fn placed(free: [u64; 4], cpus: u64, form: &Detail, wanted: &[(u32, u64)]) -> Option<String> {
+    /// Returns the place of a job with these free processors on each of four nodes, as the policy wants it, as `node:cpus`, and the node that
+    /// is filled last.
+    fn spread(
+        free: [u64; 4],
+        cpus: u64,
+        form: &Detail,
+        wanted: &[(u32, u64)],
+    ) -> Option<(String, Option<String>)> {
         let cluster = cluster(&[("n1", 8, 800), ("n2", 8, 800), ("n3", 8, 800), ("n4", 8, 800)], "CR_CORE");
         let site = site(&cluster);
         let job = Job { cpus, partitions: vec!["batch".into()], ..Job::default() };
@@ -309,10 +332,15 @@ mod tests {
             pes: Pes::Count,
         };
         let wanted = Placement::across(SlotId(0), wanted.iter().map(share).collect());
-        let free = free.map(Resources::cpus);
-        let found = find_placement(&site, Time::ZERO, &job, form, &free, &wanted)?.place;
+        let found = find_placement(&site, Time::ZERO, &job, form, &free.map(Resources::cpus), &wanted)?;
         let text = |share: &Share| format!("{}:{}", site.name(share.host), share.amount.cpus_count());
-        Some(found.shares().iter().map(text).collect::<Vec<_>>().join(" "))
+        let place = found.place.shares().iter().map(text).collect::<Vec<_>>().join(" ");
+        Some((place, found.last.map(|host| site.name(host).to_owned())))
+    }
+
+    /// Returns that place.
+    fn placed(free: [u64; 4], cpus: u64, form: &Detail, wanted: &[(u32, u64)]) -> Option<String> {
+        Some(spread(free, cpus, form, wanted)?.0)
     }
 
     fn form(least: u64, most: Option<u64>) -> Detail {
@@ -331,24 +359,6 @@ mod tests {
         assert_eq!(placed([8, 0, 0, 0], 5, &form(2, Some(2)), &[(0, 5)]), None);
     }
 
-    /// Returns the place of a job with these free processors, as the policy wants it, and the node that is filled last.
-    fn spread(free: [u64; 4], cpus: u64, form: &Detail, wanted: &[(u32, u64)]) -> (String, Option<String>) {
-        let cluster = cluster(&[("n1", 8, 0), ("n2", 8, 0), ("n3", 8, 0), ("n4", 8, 0)], "CR_CPU");
-        let site = site(&cluster);
-        let job = Job { cpus, partitions: vec!["batch".into()], ..Job::default() };
-        let share = |(host, cpus): &(u32, u64)| Share {
-            host: HostId(*host),
-            amount: Resources::cpus(*cpus),
-            pes: Pes::Count,
-        };
-        let wanted = Placement::across(SlotId(0), wanted.iter().map(share).collect());
-        let found =
-            find_placement(&site, Time::ZERO, &job, form, &free.map(Resources::cpus), &wanted).unwrap();
-        let text = |share: &Share| format!("{}:{}", site.name(share.host), share.amount.cpus_count());
-        let place = found.place.shares().iter().map(text).collect::<Vec<_>>().join(" ");
-        (place, found.last.map(|host| site.name(host).to_owned()))
-    }
-
     /// These are the spreads of Slurm 22.05.8 and 26.05.5.
     #[test]
     fn the_node_that_is_filled_last_is_chosen() {
@@ -356,7 +366,7 @@ mod tests {
         let check = |free, cpus, form: &Detail, wanted: &[(u32, u64)], place: &str, last: Option<&str>| {
             assert_eq!(
                 spread(free, cpus, form, wanted),
-                (place.to_owned(), last.map(str::to_owned)),
+                Some((place.to_owned(), last.map(str::to_owned))),
                 "{cpus}"
             );
         };

@@ -14,7 +14,7 @@ pub(crate) fn sorted(positions: Vec<usize>, jobs: &[NaiveJob], order: NaiveOrder
 
 /// Returns the positions in `jobs`, sorted as of `now`, with the usage of these runs.
 pub(crate) fn sorted_by_usage(
-    positions: Vec<usize>,
+    mut positions: Vec<usize>,
     jobs: &[NaiveJob],
     order: NaiveOrder,
     now: Time,
@@ -32,11 +32,24 @@ pub(crate) fn sorted_by_usage(
         [of_user, Used::new(|run| run.group == job.request.group, runs, now, half_life)]
     };
     let used: Vec<[Used; 2]> = jobs.iter().map(of_job).collect();
+    positions.sort_by_key(|&position| arrival(position, jobs));
     sorted_with(positions, jobs, order, now, &vec![0; jobs.len()], &used)
 }
 
 /// Returns the positions, sorted as of `now`. `bypassed` has the number of bypasses of each job.
 pub(crate) fn sorted_counting(
+    mut positions: Vec<usize>,
+    jobs: &[NaiveJob],
+    order: NaiveOrder,
+    now: Time,
+    bypassed: &[u32],
+) -> Vec<usize> {
+    positions.sort_by_key(|&position| arrival(position, jobs));
+    sorted_from(positions, jobs, order, now, bypassed)
+}
+
+/// Returns the positions, sorted as of `now`. Equal ones stay in their order.
+pub(crate) fn sorted_from(
     positions: Vec<usize>,
     jobs: &[NaiveJob],
     order: NaiveOrder,
@@ -54,7 +67,6 @@ fn sorted_with(
     bypassed: &[u32],
     used: &[[Used; 2]],
 ) -> Vec<usize> {
-    positions.sort_by_key(|&position| arrival(position, jobs));
     let request = |position: usize| &jobs[position].request;
     match order {
         NaiveOrder::Rank(rank) => positions.sort_by_key(|&position| rank(request(position))),

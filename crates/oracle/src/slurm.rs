@@ -38,6 +38,10 @@ pub struct NaivePreemption {
     pub strict: bool,
     /// The time after which a job may start again.
     pub delay: Span,
+    /// The time from the end of a job until its resources are free.
+    pub completing: Span,
+    /// The time after which a waiting job makes further room.
+    pub retry: Span,
 }
 
 /// The running jobs of a queue.
@@ -47,6 +51,10 @@ pub struct NaiveVictims {
     pub queue: u32,
     /// The queues of those for which they make room.
     pub by: [Option<u32>; 3],
+    /// The queues of those for which they make room if their priority is higher.
+    pub by_priority: [Option<u32>; 3],
+    /// Whether they stay, without their processors.
+    pub suspended: bool,
     /// Lower ones come first.
     pub rank: u64,
     /// The time from a start in which a job stays.

@@ -220,6 +220,8 @@ impl Given<'_> {
                 reorder: self.number("preempt_reorder_count", 1)?,
                 strict: self.word("preempt_strict_order") == Some("true"),
                 delay: span("requeue_delay", 120)?,
+                completing: span("preempt_completing", 1)?,
+                retry: span("preempt_retry", 40)?,
             })),
         })
     }
@@ -232,15 +234,24 @@ impl Given<'_> {
         for (nth, rule) in text.split(';').filter(|rule| !rule.is_empty()).enumerate() {
             let (queue, values) = rule.split_once(':')?;
             let queue = queue.trim().parse().ok()?;
-            let mut victims =
-                NaiveVictims { queue, by: [None; 3], rank: 0, exempt: Span::ZERO, grace: Span::ZERO };
+            let mut victims = NaiveVictims {
+                queue,
+                by: [None; 3],
+                by_priority: [None; 3],
+                suspended: false,
+                rank: 0,
+                exempt: Span::ZERO,
+                grace: Span::ZERO,
+            };
             for (name, value) in values.split(',').filter_map(|value| value.trim().split_once('=')) {
                 match name {
-                    "by" => {
-                        for (place, queue) in victims.by.iter_mut().zip(value.split('+')) {
+                    "by" | "by_priority" => {
+                        let list = if name == "by" { &mut victims.by } else { &mut victims.by_priority };
+                        for (place, queue) in list.iter_mut().zip(value.split('+')) {
                             *place = queue.parse().ok();
                         }
                     }
+                    "mode" => victims.suspended = value == "suspend",
                     "rank" => victims.rank = value.parse().ok()?,
                     "exempt" => victims.exempt = seconds(value)?,
                     "grace" => victims.grace = seconds(value)?,

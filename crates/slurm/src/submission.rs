@@ -22,6 +22,8 @@ pub(crate) struct Submission {
     /// The types of GPUs, of each of which there is one at least (`--gres`, `--gpus`).
     /// Absent without such an option.
     pub(crate) gpu_types: Option<BTreeMap<String, u64>>,
+    /// Whether it has its nodes to itself (`--exclusive` without a value).
+    pub(crate) exclusive: bool,
     /// Whether a script may have further options.
     pub(crate) has_script: bool,
 }
@@ -53,6 +55,7 @@ impl Submission {
             of_script.read(words, true);
         }
         self.nodes = self.nodes.or(of_script.nodes);
+        self.exclusive |= of_script.exclusive;
         self.gpu_types = self.gpu_types.take().or(of_script.gpu_types);
     }
 
@@ -86,6 +89,7 @@ impl Submission {
             // The last one counts.
             match (name, value) {
                 ("N" | "nodes", Some(value)) => self.nodes = range(value),
+                ("exclusive", None) => self.exclusive = true,
                 ("gres" | "gpus-per-node", Some(value)) => {
                     let prefix = if name == "gres" { "" } else { "gpu:" };
                     self.gpu_types = Some(one_of_each(&format!("{prefix}{value}")));
@@ -147,6 +151,19 @@ mod tests {
         ] {
             assert_eq!(Submission::of_line(line).nodes, expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_submission_may_ask_for_whole_nodes() {
+        let of = |line: &str, script: &str| {
+            let mut submission = Submission::of_line(line);
+            submission.add_script(script);
+            submission.exclusive
+        };
+        assert!(of("sbatch -p low --exclusive --ntasks=4 --wrap=exec sleep 30", ""));
+        assert!(of("sbatch job.sh", "#!/bin/sh\n#SBATCH --exclusive\n"));
+        assert!(!of("sbatch --exclusive=user job.sh", ""), "users share no node, but their jobs do");
+        assert!(!of("sbatch job.sh --exclusive", "echo\n#SBATCH --exclusive\n"));
     }
 
     #[test]

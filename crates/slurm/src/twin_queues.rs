@@ -162,7 +162,7 @@ fn names(log: &ImportedLog, start: &str) -> BTreeMap<i64, String> {
 }
 
 /// The columns of limits.
-const LIMITS: [&str; 10] = [
+const LIMITS: [&str; 12] = [
     "GrpJobs",
     "GrpTRES",
     "MaxJobsPU",
@@ -172,6 +172,8 @@ const LIMITS: [&str; 10] = [
     "GrpTRESMins",
     "GrpTRESRunMins",
     "MaxTRESRunMinsPU",
+    "MaxTRESRunMinsPA",
+    "MaxTRESMins",
     "GrpWall",
 ];
 

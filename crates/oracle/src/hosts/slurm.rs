@@ -1,6 +1,6 @@
 //! The scheduling of Slurm on nodes that jobs may span: a main loop, and cycles that reserve whole nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use miserly_core::{Demand, HostId, Kind, Resources, Span, Time};
 
@@ -20,7 +20,7 @@ pub(super) fn pass(
     cycles: NaiveCycles,
     last: &mut Option<Time>,
 ) -> Option<Time> {
-    preempted::settle(world, order, cycles);
+    preempted::settle(world, cycles);
     main_loop(world, order, cycles);
     let cycle = if world.waiting.is_empty() {
         None
@@ -30,7 +30,7 @@ pub(super) fn pass(
         }
         Some(cycles.after(world.now))
     };
-    let leave = world.holding().filter_map(|running| Some(running.leaves?.0));
+    let leave = world.holding().filter_map(|running| Some(running.leaves?.1));
     let again = world.again.iter().map(|(at, _)| *at);
     cycle.into_iter().chain(leave).chain(again).min()
 }
@@ -40,6 +40,7 @@ pub(super) fn pass(
 /// Those that would exceed a limit are passed.
 fn main_loop(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
     let mut open: BTreeSet<usize> = (0..world.machine.hosts().len()).collect();
+    open.retain(|host| !preempted::completing(world).contains(host));
     for job in preempted::queue(world, order, cycles) {
         let (too_many, too_wide) = exceeded(world, cycles.limits, job);
         if too_many || too_wide {
@@ -48,8 +49,11 @@ fn main_loop(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
         let demand = world.demand(job);
         match choose(world, &free(world), &open, &demand) {
             Some(parts) => world.start(job, parts),
-            None if preempted::make_room(world, job, &open, cycles) => {}
-            None => open.retain(|host| !permits(world, &demand, *host)),
+            None if preempted::start_over(world, job, &open, cycles) => {}
+            None => {
+                preempted::make_room(world, job, &open, cycles);
+                open.retain(|host| !permits(world, &demand, *host));
+            }
         }
         if open.is_empty() {
             return;
@@ -65,11 +69,33 @@ pub(super) fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
     world.machine.permits(demand.group(), HostId(u32::try_from(host).unwrap_or(u32::MAX)))
 }
 
-/// Returns what the running jobs leave of each host.
+/// Returns what the jobs on the machine leave of each host.
 pub(super) fn free(world: &World<'_>) -> Vec<Resources> {
+    free_of(world, |_| false, |_| false)
+}
+
+/// Returns what the jobs on the machine leave of each host but for the processors of some jobs, and without other jobs.
+///
+/// Jobs without their processors count as far as there are so many.
+pub(super) fn free_of(
+    world: &World<'_>,
+    lends: impl Fn(usize) -> bool,
+    is_left_out: impl Fn(usize) -> bool,
+) -> Vec<Resources> {
     let mut free: Vec<Resources> = world.machine.hosts().iter().map(|host| host.capacity).collect();
-    for part in world.holding().flat_map(|running| &running.parts) {
-        free[part.host] = free[part.host].minus(&part.amount).expect("there is room for each job");
+    let (paused, working): (Vec<&Running>, Vec<&Running>) = world
+        .running
+        .iter()
+        .filter(|running| !running.gone && !is_left_out(running.job))
+        .partition(|running| running.paused.is_some());
+    for running in working.into_iter().chain(paused) {
+        for part in &running.parts {
+            let room = free[part.host];
+            let cpus = if lends(running.job) { 0 } else { part.amount.get(Kind::Cpus) };
+            let cpus = if running.paused.is_some() { cpus.min(room.get(Kind::Cpus)) } else { cpus };
+            let amount = part.amount.with(Kind::Cpus, cpus);
+            free[part.host] = room.minus(&amount).expect("there is room for each job");
+        }
     }
     free
 }
@@ -160,26 +186,43 @@ impl Cycle {
             if tried > self.cycles.most {
                 return;
             }
-            if !too_wide && self.makes_room(world, job) {
-                continue;
+            if too_wide {
+                self.plan(world, job, &[], |_, _| {});
+            } else {
+                self.plan_or_make_room(world, job);
             }
-            self.plan(world, job, !too_wide);
         }
     }
 
-    /// Starts a job in the place of running ones, on hosts without a reservation, if it fits there in no other way.
-    fn makes_room(&self, world: &mut World<'_>, job: usize) -> bool {
+    /// Plans a job. One that fits beside no running jobs on hosts without a reservation makes room there.
+    fn plan_or_make_room(&mut self, world: &mut World<'_>, job: usize) {
         let (now, end) = (world.now, world.now + world.request(job).planned());
         let mut open: BTreeSet<usize> = (0..world.machine.hosts().len()).collect();
         for other in self.reserved.iter().filter(|other| other.from <= end && other.until > now) {
             open.retain(|host| !other.hosts.contains(host));
         }
         let fits = choose(world, &free(world), &open, &world.demand(job)).is_some();
-        !fits && preempted::make_room(world, job, &open, self.cycles)
+        open.retain(|host| !preempted::completing(world).contains(host));
+        if !fits && preempted::start_over(world, job, &open, self.cycles) {
+            return;
+        }
+        let candidates = if fits { vec![] } else { preempted::candidates(world, job, self.cycles) };
+        if candidates.is_empty() {
+            return self.plan(world, job, &[], |world, parts| world.start(job, parts));
+        }
+        let cycles = self.cycles;
+        self.plan(world, job, &candidates, |world, _| preempted::make_room(world, job, &open, cycles));
     }
 
-    /// Starts a job if it may start, reserves hosts for it, or leaves it out.
-    fn plan(&mut self, world: &mut World<'_>, job: usize, may_start: bool) {
+    /// Starts a job in this way if it may start without some of the running jobs, reserves hosts for it, or leaves it out. One that may
+    /// start, but without these jobs only, or on hosts where others end, has a reservation from now on.
+    fn plan(
+        &mut self,
+        world: &mut World<'_>,
+        job: usize,
+        without: &[usize],
+        start: impl FnOnce(&mut World<'_>, Vec<Part>),
+    ) {
         let (now, span, demand) = (world.now, world.request(job).planned(), world.demand(job));
         let mut from = now;
         loop {
@@ -189,15 +232,20 @@ impl Cycle {
                 self.reserved.iter().filter(in_the_way).flat_map(|other| other.hosts.clone()).collect();
             let open = (0..world.machine.hosts().len()).filter(|host| !closed.contains(host)).collect();
             let next = self.marks.iter().copied().find(|mark| *mark > from);
-            let found = first_start(world, &open, &demand).map(|(at, parts)| (at.max(from), parts));
+            let found = first_start(world, &open, &demand, without).map(|(at, parts)| (at.max(from), parts));
             let Some((at, parts)) = found.filter(|(at, _)| next.is_none_or(|next| *at <= next)) else {
                 let Some(next) = next else { return };
                 from = next;
                 continue;
             };
+            let hosts: Vec<usize> = parts.iter().map(|part| part.host).collect();
             if at == now {
-                if may_start {
-                    world.start(job, parts);
+                let waits = hosts.iter().any(|host| preempted::completing(world).contains(host));
+                if !waits {
+                    start(world, parts);
+                }
+                if waits || !without.is_empty() {
+                    self.reserve(now, now, self.rounded(now + span), hosts);
                 }
                 return;
             }
@@ -205,7 +253,6 @@ impl Cycle {
                 return;
             }
             let [begin, until] = [at, at + span].map(|at| self.rounded(at));
-            let hosts: Vec<usize> = parts.iter().map(|part| part.host).collect();
             let taken = |other: &Reserved| {
                 other.from < until
                     && other.until > begin
@@ -232,21 +279,44 @@ impl Cycle {
     }
 }
 
+fn is_paused(world: &World<'_>, job: usize) -> bool {
+    world.running.iter().any(|running| running.job == job && running.paused.is_some())
+}
+
 /// Returns the first start on the open hosts that a search in steps over the ends of the running jobs finds.
-fn first_start(world: &World<'_>, open: &BTreeSet<usize>, demand: &Demand) -> Option<(Time, Vec<Part>)> {
-    let mut free = free(world);
+fn first_start(
+    world: &World<'_>,
+    open: &BTreeSet<usize>,
+    demand: &Demand,
+    without: &[usize],
+) -> Option<(Time, Vec<Part>)> {
+    let mut free = free_of(world, |_| false, |job| without.contains(&job));
     if let Some(parts) = choose(world, &free, open, demand) {
         return Some((world.now, parts));
     }
-    let mut running: Vec<&Running> = world.holding().collect();
+    let on_machine = world.running.iter().filter(|running| !running.gone && !without.contains(&running.job));
+    let mut running: Vec<&Running> = on_machine.collect();
     let end_of = |running: &Running| {
-        let end = running.leaves.map_or(running.expected, |(at, _)| at.min(running.expected));
+        let end = running.leaves.map_or(running.expected, |(_, at)| at.min(running.expected));
         end.max(world.now + Span::TICK)
     };
     // Ends at one instant are in the order of the submissions.
     running.sort_by_key(|running| (end_of(running), arrival(running.job, world.jobs)));
+    // What a job without its processors leaves is what it takes beside the others.
+    let mut beside = free_of(world, |_| false, |job| without.contains(&job) || is_paused(world, job));
+    let leaves = |running: &Running| {
+        let mut parts = running.parts.clone();
+        for part in parts.iter_mut().filter(|_| running.paused.is_some()) {
+            let cpus = part.amount.get(Kind::Cpus).min(beside[part.host].get(Kind::Cpus));
+            let left = beside[part.host].get(Kind::Cpus) - cpus;
+            beside[part.host] = beside[part.host].with(Kind::Cpus, left);
+            part.amount = part.amount.with(Kind::Cpus, cpus);
+        }
+        (running.job, parts)
+    };
+    let left: BTreeMap<usize, Vec<Part>> = world.running.iter().map(leaves).collect();
     let running: Vec<(Time, &[Part])> =
-        running.into_iter().map(|running| (end_of(running), &running.parts[..])).collect();
+        running.into_iter().map(|running| (end_of(running), &left[&running.job][..])).collect();
     let is_open = |parts: &[Part]| parts.iter().any(|part| open.contains(&part.host));
     let first = running.iter().find(|(_, parts)| is_open(parts))?.0;
     let begin = (i128::from(first.ticks()) / HALF_MINUTE + 1) * HALF_MINUTE;

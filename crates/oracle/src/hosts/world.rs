@@ -18,12 +18,14 @@ pub(super) struct Running {
     pub(super) expected: Time,
     /// Its start.
     pub(super) since: Time,
-    /// The instant at which it leaves the machine for another job, and that job.
-    pub(super) leaves: Option<(Time, usize)>,
+    /// The instants at which it ends for another job, and at which it has left the machine.
+    pub(super) leaves: Option<(Time, Time)>,
+    /// The instant since which it has no processors.
+    pub(super) paused: Option<Time>,
     /// Its start plus its runtime, for the event loop only.
-    end: Time,
+    pub(super) end: Time,
     /// Whether the job was reported as overdue.
-    noticed: bool,
+    pub(super) noticed: bool,
     /// Whether it ends now, as expected. Its resources then count as free.
     pub(super) gone: bool,
 }
@@ -33,7 +35,7 @@ pub(super) struct Running {
 pub(super) struct World<'a> {
     pub(super) machine: &'a Machine,
     pub(super) jobs: &'a [NaiveJob],
-    policy: NaiveOnHosts,
+    pub(super) policy: NaiveOnHosts,
     pub(super) now: Time,
     future: Vec<usize>,
     pub(super) waiting: Vec<usize>,
@@ -56,6 +58,10 @@ pub(super) struct World<'a> {
     cycle: Option<Time>,
     /// The jobs that left the machine, with the instants from which on they wait again.
     pub(super) again: Vec<(Time, usize)>,
+    /// The instants at which each job last left the machine, and from which on it could start again.
+    pub(super) requeued: Vec<Option<(Time, Time)>>,
+    /// The instant at which each job last made room.
+    pub(super) made_room: Vec<Option<Time>>,
 }
 
 impl<'a> World<'a> {
@@ -77,6 +83,8 @@ impl<'a> World<'a> {
             wake: None,
             cycle: None,
             again: Vec::new(),
+            requeued: vec![None; jobs.len()],
+            made_room: vec![None; jobs.len()],
         }
     }
 
@@ -85,7 +93,7 @@ impl<'a> World<'a> {
         while let Some(now) = self.next_instant() {
             self.now = now;
             let timer = self.wake == Some(now);
-            let ended: Vec<usize> = self.running.iter().filter(|r| r.end == now).map(|r| r.job).collect();
+            let ended: Vec<usize> = self.working().filter(|r| r.end == now).map(|r| r.job).collect();
             let mut submitted = self.future.clone();
             submitted.retain(|&job| self.request(job).submit == now);
             submitted.sort_by_key(|&job| arrival(job, self.jobs));
@@ -99,8 +107,8 @@ impl<'a> World<'a> {
 
     fn next_instant(&self) -> Option<Time> {
         let submits = self.future.iter().map(|&job| self.request(job).submit);
-        let ends = self.running.iter().map(|running| running.end);
-        let overdue = self.running.iter().filter(|r| !r.noticed && r.expected < r.end).map(|r| r.expected);
+        let ends = self.working().map(|running| running.end);
+        let overdue = self.working().filter(|r| !r.noticed && r.expected < r.end).map(|r| r.expected);
         submits.chain(ends).chain(overdue).chain(self.wake).min()
     }
 
@@ -119,7 +127,8 @@ impl<'a> World<'a> {
     /// Handles one event at a time, each followed by a pass.
     fn sequential(&mut self, ended: &[usize], submitted: &[usize], timer: bool) {
         for running in &mut self.running {
-            running.gone = running.end == self.now && running.expected == self.now;
+            let is_end = running.end == self.now && running.expected == self.now;
+            running.gone = is_end && running.paused.is_none();
         }
         if self.notice() {
             self.pass(false);
@@ -152,7 +161,8 @@ impl<'a> World<'a> {
     fn notice(&mut self) -> bool {
         let mut any = false;
         for running in &mut self.running {
-            if !running.noticed && running.expected == self.now && running.end > self.now {
+            let is_due = !running.noticed && running.expected == self.now && running.end > self.now;
+            if is_due && running.paused.is_none() {
                 running.noticed = true;
                 any = true;
             }
@@ -213,9 +223,14 @@ impl World<'_> {
         sorted_counting(self.waiting.clone(), self.jobs, order, self.now, &self.bypassed)
     }
 
-    /// Returns the jobs that hold resources now.
+    /// Returns the jobs that have their processors.
+    fn working(&self) -> impl Iterator<Item = &Running> {
+        self.running.iter().filter(|running| running.paused.is_none())
+    }
+
+    /// Returns the jobs that hold resources now, and have their processors.
     pub(super) fn holding(&self) -> impl Iterator<Item = &Running> {
-        self.running.iter().filter(|running| !running.gone)
+        self.working().filter(|running| !running.gone)
     }
 
     /// Returns the jobs that run past their expected ends.
@@ -244,7 +259,7 @@ impl World<'_> {
         let (expected, end) = (self.now + request.planned(), self.now + runtime.0);
         self.waiting.retain(|&other| other != job);
         self.starts[job] = Some((self.now, parts.clone()));
-        let (since, leaves) = (self.now, None);
-        self.running.push(Running { job, parts, expected, since, leaves, end, noticed: false, gone: false });
+        let (since, leaves, paused, noticed, gone) = (self.now, None, None, false, false);
+        self.running.push(Running { job, parts, expected, since, leaves, paused, end, noticed, gone });
     }
 }

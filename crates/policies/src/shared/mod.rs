@@ -21,7 +21,7 @@ pub use changing::{ChangingIndex, Moment, Walk};
 pub use hosts::{FreedHosts, HostPlan, WhatIf};
 pub use order::{
     Bypassed, Computations, ComputedRanks, Criterion, Draw, JobFacts, Key, Keys, Order, Priority, Ranks,
-    ShareTree, ShareTreeError, Weight,
+    Requeued, RequeuedAt, ShareTree, ShareTreeError, Weight,
 };
 pub use owners::{OwnerIndex, OwnerWalk};
 pub use profile::Profile;

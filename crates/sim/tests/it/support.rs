@@ -212,13 +212,19 @@ pub(crate) const LIMITED: [&str; 5] = [
 ];
 
 /// Preemption, for jobs of three queues.
-pub(crate) const PREEMPTING: [&str; 6] = [
+pub(crate) const PREEMPTING: [&str; 12] = [
     "slurm(bf_interval=1s, bf_resolution=1s, preempt='0: by=1+2; 1: by=2, rank=1', requeue_delay=2s)",
     "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by=1+2, exempt=3s; 1: by=2', requeue_delay=1s, order=shortest)",
     "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=2, grace=2s; 1: by=2, rank=3, grace=5s', requeue_delay=4s)",
     "slurm(bf_interval=2s, bf_resolution=2s, preempt='0: by=2; 1: by=2', preempt_youngest_first=true, requeue_delay=3s, order=widest)",
     "slurm(bf_interval=1s, bf_resolution=1s, preempt='1: by=0+2; 2: by=0', preempt_reorder_count=0, requeue_delay=1s)",
     "slurm(bf_interval=5s, bf_resolution=1s, preempt='0: by=1+2; 1: by=2', preempt_reorder_count=3, preempt_strict_order=true, requeue_delay=2s, limits='all: jobs=4')",
+    "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=2; 1: by=2', preempt_completing=3s, preempt_retry=5s, requeue_delay=2s, order=widest)",
+    "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by_priority=0; 1: by=2, by_priority=1', requeue_delay=1s, order=shortest)",
+    "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by_priority=0+1; 1: by_priority=0+1, grace=2s', preempt_retry=3s, order=widest)",
+    "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=1+2, mode=suspend; 1: by=2, mode=suspend')",
+    "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by=1+2, mode=suspend; 1: by=2', requeue_delay=2s, order=widest)",
+    "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=1; 1: by=2, mode=suspend', requeue_delay=3s, order='wait / estimate')",
 ];
 
 /// Returns jobs of three queues.

@@ -97,7 +97,12 @@ impl Site {
             let needs = self.needs(accounting);
             let (machine, groups) = self.queues.groups(&self.cluster, self.cluster.machine(), &needs);
             let memory = self.cluster.configuration.counts_memory();
-            self.forms = Forms { groups, memory, machine: Some(machine.clone()) };
+            let gives_nodes = |queue: &miserly_slurm::TwinQueue| {
+                self.cluster.partitions.get(&queue.partition).is_some_and(|one| one.shares == "exclusive")
+            };
+            let whole = self.queues.iter().filter(|(_, queue)| gives_nodes(queue)).map(|(number, _)| number);
+            let whole = whole.collect();
+            self.forms = Forms { groups, memory, whole, machine: Some(machine.clone()) };
             machine
         } else {
             self.forms = Forms::default();
@@ -314,18 +319,24 @@ struct Forms {
     groups: BTreeMap<(u32, NodeNeeds), HostGroup>,
     /// Whether jobs have a part of the memory of their nodes.
     memory: bool,
+    /// The queues of partitions that give whole nodes (`OverSubscribe=EXCLUSIVE`).
+    whole: BTreeSet<u32>,
     /// The machine, if jobs are on nodes.
     machine: Option<Machine>,
 }
 
 impl Forms {
-    /// Returns the form of a request. A job is on the nodes of its queue. Without an amount of memory, it has all of its nodes. If it
-    /// asked for several nodes, for no more than one or for GPUs, it has an equal part of each, where such nodes can hold it.
+    /// Returns the form of a request. A job is on the nodes of its queue. An exclusive one, and one without an amount of memory, has all of
+    /// its nodes. If it asked for several nodes, for no more than one or for GPUs, it has an equal part of each, where such nodes can hold it.
     fn form(&self, request: &Request, run: Option<&AccountedJob>) -> Form {
         let nodes = run.map_or(1, |run| run.nodes);
         let is_one = run.is_some_and(|run| nodes == 1 && run.most_nodes == Some(1) && run.hosts.len() <= 1);
         let group = self.group(request, run);
-        let any = Form { group, alone: self.memory && request.demand.get(Kind::Memory) == 0, ..Form::ANY };
+        let is_exclusive = run.is_some_and(|run| run.exclusive)
+            || request.queue.is_some_and(|queue| self.whole.contains(&queue));
+        let lacks_memory = self.memory && request.demand.get(Kind::Memory) == 0;
+        let alone = self.machine.is_some() && (is_exclusive || lacks_memory);
+        let any = Form { group, alone, ..Form::ANY };
         let parts = u32::try_from(nodes).unwrap_or(0);
         let by_node = parts > 1 || is_one || request.demand.get(Kind::Gpus) > 0;
         let Some(machine) = self.machine.as_ref().filter(|_| by_node) else { return any };
@@ -393,6 +404,9 @@ mod tests {
         // With a limit it is on one node, if one holds it.
         assert_eq!([form_of(8, 1, Some(1)), form_of(17, 1, Some(1))], [parts(1), Form::ANY]);
         assert_eq!(form_of(8, 1, Some(2)), Form::ANY);
+        let exclusive = AccountedJob { nodes: 1, exclusive: true, ..AccountedJob::default() };
+        let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(16_u64));
+        assert_eq!(forms.form(&request, Some(&exclusive)), Form { alone: true, ..Form::ANY });
         let plain = Forms::default();
         let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(8_u64));
         let two = AccountedJob { nodes: 2, ..AccountedJob::default() };

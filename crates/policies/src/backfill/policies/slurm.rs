@@ -58,7 +58,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     )?;
     let preemption = params.preemption(
         "preempt",
-        "the running jobs that leave the machine for others: for queues by number, the queues of the others, requeue or cancel, the rank of Slurm's priority, and the times of exemption and grace",
+        "the running jobs that leave the machine for others: for queues by number, the queues of the others, or of those with a higher priority, requeue, cancel or suspend, the rank of Slurm's priority, and the times of exemption and grace",
     )?;
     let youngest_first = params.flag(
         "preempt_youngest_first",
@@ -79,10 +79,23 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let preemption_order = PreemptionOrder { youngest_first, reorder_count, strict_order };
     let requeue_delay =
         params.duration("requeue_delay", 1, "2min", "the time after which a requeued job may start again")?;
+    let preempt_completing = params.duration(
+        "preempt_completing",
+        1,
+        "1s",
+        "the time from the end of a preempted job until its resources are free",
+    )?;
+    let preempt_retry = params.duration(
+        "preempt_retry",
+        0,
+        "40s",
+        "the time after which a waiting job preempts further jobs: KillWait and MessageTimeout",
+    )?;
     let billing = params.billing(
         "billing",
         "what the resources of jobs cost in the usage, for queues by number; none: as much as their processors",
     )?;
+    let order = if preemption.is_empty() { order } else { order.with_requeues() };
     Ok(Box::new(SlurmRules {
         order,
         backfill,
@@ -95,6 +108,8 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         preemption,
         preemption_order,
         requeue_delay,
+        preempt_completing,
+        preempt_retry,
         billing,
     }))
 }
@@ -116,6 +131,7 @@ impl Params for SlurmRules {
         let preempts = !self.preemption.is_empty();
         let cancellation = self.preemption.cancels();
         let calendar = needs.calendar && !preempts;
-        Needs { calendar, requeue: preempts, cancellation, refusals: cancellation, ..needs }
+        let suspension = self.preemption.suspends();
+        Needs { calendar, suspension, requeue: preempts, cancellation, refusals: cancellation, ..needs }
     }
 }

@@ -11,6 +11,7 @@ use super::preemption::Preempted;
 use super::round_up;
 use super::select::Sizes;
 use super::sets::Wanted;
+use super::suspension::suspended_until;
 
 /// The first window: ends of jobs within it count as one. It is also the unit of the clock at which windows begin.
 const WINDOW: Span = Span::from_ticks(30_000_000);
@@ -93,13 +94,19 @@ impl Search {
 }
 
 impl Ends {
-    /// Enters the jobs of a ledger. Overdue ones end at the next tick.
-    pub(super) fn read(&mut self, now: Time, ledger: &Ledger) {
+    /// Enters the jobs of a ledger but for some, whose resources are free. Overdue ones end at the next tick.
+    pub(super) fn read(&mut self, now: Time, ledger: &Ledger, left_out: &[JobId]) {
         let machine = ledger.machine();
         self.free.clear();
         self.free.extend_from_slice(ledger.free_hosts().each());
+        for share in
+            left_out.iter().filter_map(|job| ledger.entry(*job).placement()).flat_map(Placement::shares)
+        {
+            let room = &mut self.free[share.host.index()];
+            *room = room.plus(&share.amount);
+        }
         self.running.clear();
-        for job in ledger.running() {
+        for job in ledger.running().filter(|job| !left_out.contains(job)) {
             // The resources of a released job are free already.
             if let State::Running { expected, placement, released: false, .. } = &ledger.entry(job).state {
                 let end = match expected {
@@ -110,6 +117,8 @@ impl Ends {
                 self.running.push(Leaving::new(end.max(now + Span::TICK), placement.clone()));
             }
         }
+        let suspended = suspended_until(now, ledger, &mut self.free).into_iter();
+        self.running.extend(suspended.map(|(end, placement)| Leaving::new(end, placement)));
         self.running.sort_by_key(|leaving| leaving.end);
         self.complete(machine);
     }

@@ -192,7 +192,7 @@ impl LimitUse {
     /// Returns the use by the running jobs of a ledger.
     pub(super) fn new(limits: &RunningLimits, ledger: &Ledger) -> LimitUse {
         let mut used = LimitUse::none(limits);
-        ledger.running().for_each(|job| used.start(limits, job, ledger));
+        ledger.running().chain(ledger.suspended()).for_each(|job| used.start(limits, job, ledger));
         used
     }
 

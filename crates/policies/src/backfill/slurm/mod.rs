@@ -18,13 +18,15 @@ mod sets;
 
 mod stretches;
 
-use std::collections::BTreeSet;
+mod suspension;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use miserly_core::{
-    Context, Event, HostId, JobId, Ledger, Machine, Persistent, Policy, Refusal, Resources, Span,
-    StartReason, State, Time, UsageWeights, Violation,
+    Context, Entry, Event, HostId, JobId, Ledger, Machine, Persistent, Placement, Policy, Refusal, Resources,
+    Span, StartReason, State, Time, UsageWeights, Violation,
 };
 
 pub use self::billing::{BillingWeights, BillingWeightsError};
@@ -36,9 +38,9 @@ pub use self::select::select_hosts;
 
 use self::ends::demand_of;
 use self::limits::{Exceeded, LimitUse};
-use self::preemption::{Levels, Mode, Preempted};
+use self::preemption::{Mode, Preempted, Preempting, merge_sort};
 use super::queue::{QueueWalk, WaitQueue};
-use crate::shared::{Order, Waiting, head_start_reason, start_job};
+use crate::shared::{Order, Requeued, RequeuedAt, Waiting, head_start_reason, start_job};
 
 /// The settings of Slurm's scheduling, with the names of its `SchedulerParameters`.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +67,10 @@ pub struct SlurmRules {
     pub preemption_order: PreemptionOrder,
     /// The time after which a requeued job may start again.
     pub requeue_delay: Span,
+    /// The time from the end of a preempted job until its resources are free.
+    pub preempt_completing: Span,
+    /// The time after which a waiting job preempts further jobs.
+    pub preempt_retry: Span,
     /// What the resources of jobs cost in the usage.
     pub billing: BillingWeights,
 }
@@ -82,10 +88,17 @@ pub struct SlurmRules {
 /// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. In a cycle, one that would exceed a number
 /// of processors has a reservation if it cannot start now for want of hosts, as Slurm checks this limit only at a start.
 ///
-/// With rules of [`preemption`](SlurmRules::preemption), jobs are behind all jobs that may preempt them, in whatever order. A job that does not fit now takes the place of running jobs, in the main loop and
-/// in a cycle. It starts at once, or when the grace time of the others is over. Until then it preempts no more jobs. Nothing but hosts
-/// without a reservation of the cycle are emptied; where hosts are not planned, that is so only before the first reservation.
-/// A requeued job begins anew, and may start after [`requeue_delay`](SlurmRules::requeue_delay).
+/// With rules of [`preemption`](SlurmRules::preemption), a sort puts jobs that may preempt others before these. A job that does not fit
+/// now makes running jobs leave, in the main loop and in a cycle. They leave when their grace is over and their epilogs have run, which
+/// takes [`preempt_completing`](SlurmRules::preempt_completing). No job starts on their hosts meanwhile. Then the main loop starts
+/// whatever job is the first one that fits. The job preempts no others before [`preempt_retry`](SlurmRules::preempt_retry) is over. In a
+/// cycle, it has a reservation from now on of the hosts that it has without all jobs that it may preempt. Only hosts without a
+/// reservation of the cycle are emptied; where hosts are not planned, that is so only before the first reservation.
+/// A requeued job begins anew, and may start after [`requeue_delay`](SlurmRules::requeue_delay). Its wait counts from then on.
+///
+/// A job that may suspend others starts at once on their processors, those of the lowest queues first. On each host, the jobs of higher
+/// queues have their processors, then those that started first. All others are suspended there, and resumed as soon as all their
+/// processors are free. No other job starts on processors of suspended jobs; those count beside the others, as far as the host has them.
 ///
 /// Reservations end with the cycle. Running jobs end by their time limits in the plan.
 ///
@@ -108,13 +121,18 @@ pub struct SlurmLike<P: CyclePlan> {
     changed: bool,
     /// The preempted jobs, by the instants at which they leave the machine or may start again.
     preempted: BTreeSet<(Time, JobId)>,
-    levels: Levels,
+    /// The hosts on which preempted jobs end.
+    completing: FixedBitSet,
+    /// The levels of the queues, if jobs are suspended.
+    levels: BTreeMap<u32, usize>,
 }
 
-/// A walk through the waiting jobs, level by level.
-struct LevelWalk {
-    level: usize,
-    within: QueueWalk,
+/// A walk through the waiting jobs.
+enum JobWalk {
+    /// In the order of the queue.
+    Sorted(QueueWalk),
+    /// In the order of jobs that preempt each other.
+    Listed(std::vec::IntoIter<Waiting>),
 }
 
 impl<P: CyclePlan> SlurmLike<P> {
@@ -132,47 +150,59 @@ impl<P: CyclePlan> SlurmLike<P> {
             next_cycle: None,
             changed: true,
             preempted: BTreeSet::new(),
-            levels: Levels::new(&rules.preemption),
+            completing: FixedBitSet::new(),
+            levels: if rules.preemption.suspends() { rules.preemption.levels() } else { BTreeMap::new() },
             rules,
         }
     }
 
-    fn walk(&self) -> LevelWalk {
-        LevelWalk { level: self.levels.highest(), within: QueueWalk::default() }
+    /// Begins a walk. With preemption, O(w log w) for w waiting jobs.
+    fn walk(&mut self, context: &Context<'_>) -> JobWalk {
+        let mut walk = JobWalk::Sorted(QueueWalk::default());
+        if self.rules.preemption.is_empty() {
+            return walk;
+        }
+        let mut jobs: Vec<Waiting> = std::iter::from_fn(|| self.successor(context, &mut walk)).collect();
+        let (ledger, rules) = (context.ledger(), &self.rules.preemption);
+        jobs.sort_by_key(|job| ledger.entry(job.job).admitted);
+        let preempts = |by: &Waiting, victim: &Waiting| {
+            let is_higher = || by.key.primary() < victim.key.primary();
+            rules.preempt(ledger.request(by.job), ledger.request(victim.job), is_higher)
+        };
+        let is_first = |one: &Waiting, other: &Waiting| {
+            preempts(one, other) || !preempts(other, one) && one.key <= other.key
+        };
+        JobWalk::Listed(merge_sort(&jobs, &is_first).into_iter())
     }
 
     /// Returns the next job of a walk.
-    fn successor(&mut self, context: &Context<'_>, walk: &mut LevelWalk) -> Option<Waiting> {
-        loop {
-            if let Some(job) = self.queue.successor(context, &mut walk.within) {
-                walk.within.last = Some(job.key);
-                if self.levels.highest() == 0
-                    || self.levels.has(context.ledger().request(job.job), walk.level)
-                {
-                    return Some(job);
-                }
-            } else {
-                walk.level = walk.level.checked_sub(1)?;
-                walk.within = QueueWalk::default();
+    fn successor(&mut self, context: &Context<'_>, walk: &mut JobWalk) -> Option<Waiting> {
+        match walk {
+            JobWalk::Sorted(walk) => {
+                let job = self.queue.successor(context, walk)?;
+                walk.last = Some(job.key);
+                Some(job)
             }
+            JobWalk::Listed(jobs) => jobs.next(),
         }
     }
 
     /// Starts the first jobs of the queue that fit.
     fn main_loop(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut open = self.plan.all_open(context.ledger());
-        let mut walk = self.walk();
+        open.difference_with(&self.completing);
+        let mut walk = self.walk(context);
         while let Some(job) = self.successor(context, &mut walk) {
             if self.exceeded(context.ledger(), &job).is_some() {
                 self.refuse_if_too_large(context, &job)?;
             } else if let Some(place) = self.plan.place_now(context, &job, &open) {
                 let reason = head_start_reason(context, job.job);
                 self.start(context, &job, place, reason)?;
-            } else if !self.refuse_if_too_large(context, &job)?
-                && !self.preempt(context, &job, &open)?
-                && !self.plan.close(context.now(), context.ledger(), &job, &mut open)
-            {
-                return Ok(());
+            } else if !self.refuse_if_too_large(context, &job)? && !self.start_over(context, &job, &open)? {
+                self.preempt(context, &job, &open)?;
+                if !self.plan.close(context.now(), context.ledger(), &job, &mut open) {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -218,7 +248,7 @@ impl<P: CyclePlan> SlurmLike<P> {
     }
 
     fn plan_jobs(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        let mut walk = self.walk();
+        let mut walk = self.walk(context);
         let mut tried = 0;
         while tried < self.rules.bf_max_job_test {
             let Some(job) = self.successor(context, &mut walk) else { break };
@@ -246,65 +276,104 @@ impl<P: CyclePlan> SlurmLike<P> {
         Ok(())
     }
 
-    /// Starts a job of a cycle in the place of running jobs, if it may not start beside them. Returns whether it started.
+    /// Makes room for a job of a cycle that does not fit beside the running jobs, and plans it. Returns whether it did.
     fn preempt_in_cycle(&mut self, context: &mut Context<'_>, job: &Waiting) -> Result<bool, Violation> {
-        if !self.rules.preemption.admit(context.ledger().request(job.job)) {
+        if self.rules.preemption.is_empty() {
             return Ok(false);
         }
-        let open = self.plan.open_now(context.now(), context.ledger(), job);
-        Ok(self.plan.place_now(context, job, &open).is_none() && self.preempt(context, job, &open)?)
+        let now = context.now();
+        let mut open = self.plan.open_now(now, context.ledger(), job);
+        if self.plan.place_now(context, job, &open).is_some() {
+            return Ok(false);
+        }
+        open.difference_with(&self.completing);
+        if self.start_over(context, job, &open)? {
+            self.changed = true;
+            return Ok(true);
+        }
+        let candidates = self.candidates(context, job);
+        if candidates.is_empty() {
+            return Ok(false);
+        }
+        if !self.plan.leave_out(now, context.ledger(), &candidates) {
+            self.preempt(context, job, &open)?;
+            return Ok(false);
+        }
+        let planned = self.plan.plan(context, job, &self.rules);
+        self.plan.jobs_left(now, context.ledger());
+        match planned {
+            Planned::Now(place) => {
+                self.preempt(context, job, &open)?;
+                self.plan.reserve_now(now, job, &place, &self.rules);
+                P::record(context, job.job, now, &place)?;
+            }
+            Planned::Later(at, place) => P::record(context, job.job, at, &place)?,
+            Planned::Beyond => self.changed = true,
+            Planned::Never => drop(self.refuse_if_too_large(context, job)?),
+        }
+        Ok(true)
     }
 
-    /// Takes running jobs off the open hosts for a job that does not fit beside them. Returns whether it started.
+    /// Makes running jobs leave the open hosts for a job that does not fit beside them, unless it did so a short time ago.
     fn preempt(
         &mut self,
         context: &mut Context<'_>,
         job: &Waiting,
         open: &FixedBitSet,
-    ) -> Result<bool, Violation> {
-        let Some(victims) = self.victims(context, job, open) else { return Ok(false) };
-        let (now, by) = (context.now(), context.ledger().entry(job.job).admitted);
-        let (mut left, mut wait) = (false, false);
+    ) -> Result<(), Violation> {
+        let now = context.now();
+        let Preempting(last) = context.ledger().entry(job.job).policy_state.get();
+        if last.is_some_and(|last| now - last < self.rules.preempt_retry) {
+            return Ok(());
+        }
+        let Some(victims) = self.victims(context, job, open) else { return Ok(()) };
+        context.set_job_state(job.job, &Preempting(Some(now)))?;
         for victim in victims {
             let entry = context.ledger().entry(victim);
-            let grace = self.rules.preemption.grace(&entry.request);
-            let leaves = Preempted::due(entry).is_some();
-            if leaves || grace > Span::ZERO {
-                if !leaves {
-                    context.set_job_state(victim, &Preempted::Leaves { at: now + grace, by })?;
-                    self.preempted.insert((now + grace, victim));
-                }
-                wait = true;
-            } else {
-                self.take_off(context, victim)?;
-                left = true;
+            if Preempted::due(entry).is_none() {
+                let ends = now + self.rules.preemption.grace(&entry.request);
+                let at = ends + self.rules.preempt_completing;
+                context.set_job_state(victim, &Preempted::Leaves { ends, at })?;
+                self.preempted.insert((at, victim));
             }
         }
-        if left || wait {
-            self.plan.jobs_left(now, context.ledger());
-        }
-        let place = if wait { None } else { self.plan.place_now(context, job, open) };
-        let Some(place) = place else { return Ok(false) };
-        let reason = head_start_reason(context, job.job);
-        self.start(context, job, place, reason)?;
-        self.changed = true;
-        Ok(true)
+        self.plan.jobs_left(now, context.ledger());
+        self.close_completing(now, context.ledger());
+        Ok(())
     }
 
-    /// Returns the running jobs that leave the machine for a job, if that makes room. A job whose victims are in their grace time has no
-    /// others.
+    /// Closes the hosts on which preempted jobs end, if the plan has hosts.
+    fn close_completing(&mut self, now: Time, ledger: &Ledger) {
+        if self.plan.all_open(ledger).is_empty() {
+            return;
+        }
+        let is_completing =
+            |entry: &&Entry| matches!(Preempted::of(entry), Preempted::Leaves { ends, .. } if ends <= now);
+        let entries = self.preempted.iter().filter_map(|(_, job)| ledger.get(*job)).filter(is_completing);
+        let shares = entries.filter_map(Entry::placement).flat_map(Placement::shares);
+        self.completing = shares.map(|share| share.host.index()).collect();
+        self.plan.set_completing(&self.completing);
+    }
+
+    /// Returns the running jobs that may leave the machine for a job, in the order in which they are tried.
+    fn candidates(&self, context: &Context<'_>, job: &Waiting) -> Vec<JobId> {
+        let (ledger, SlurmRules { preemption, preemption_order, order, .. }) =
+            (context.ledger(), &self.rules);
+        let request = ledger.request(job.job);
+        if !preemption.admit(request, false) {
+            return vec![];
+        }
+        let is_lower = |entry: &Entry, start| job.key.primary() < order.key(start, entry, ledger).primary();
+        preemption.candidates(*preemption_order, context.now(), ledger, request, is_lower)
+    }
+
+    /// Returns the running jobs that leave the machine for a job, if that makes room.
     fn victims(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Vec<JobId>> {
-        let ledger = context.ledger();
-        let SlurmRules { preemption, preemption_order, .. } = &self.rules;
-        let (entry, machine) = (ledger.entry(job.job), ledger.machine());
-        if !preemption.admit(&entry.request) {
+        let (ledger, candidates) = (context.ledger(), self.candidates(context, job));
+        if candidates.is_empty() {
             return None;
         }
-        let waits_for = |job: JobId| matches!(Preempted::of(ledger.entry(job)), Preempted::Leaves { by, .. } if by == entry.admitted);
-        if self.preempted.iter().any(|(_, other)| waits_for(*other)) {
-            return None;
-        }
-        let demand = demand_of(ledger, job.job);
+        let (machine, demand) = (ledger.machine(), demand_of(ledger, job.job));
         let hosts = (0..).map(HostId).take(machine.hosts().len());
         let is_open = |host: HostId| {
             let may_be = host.index() >= open.len() || open.contains(host.index());
@@ -314,7 +383,7 @@ impl<P: CyclePlan> SlurmLike<P> {
         let now = context.now();
         machine.closed_within(now, now + job.span).for_each(|host| open[host.index()] = false);
         let hosts_in = |free: &[Resources]| select_hosts(machine, free, &open, &demand);
-        preemption.victims(*preemption_order, now, ledger, &entry.request, &open, hosts_in)
+        PreemptionRules::victims(self.rules.preemption_order, ledger, candidates, &open, hosts_in)
     }
 
     /// Takes a running job off the machine. It waits again, or has ended.
@@ -323,9 +392,10 @@ impl<P: CyclePlan> SlurmLike<P> {
         self.used.end(&self.rules.limits, victim, context.ledger());
         context.requeue(victim, false)?;
         match mode {
-            Mode::Requeue => {
-                let at = context.now() + self.rules.requeue_delay;
+            Mode::Requeue | Mode::Suspend => {
+                let (submit, at) = (context.now(), context.now() + self.rules.requeue_delay);
                 context.set_job_state(victim, &Preempted::Again { at })?;
+                context.set_job_state(victim, &Requeued(Some(RequeuedAt { submit, eligible: at })))?;
                 self.preempted.insert((at, victim));
                 Ok(())
             }
@@ -345,39 +415,22 @@ impl<P: CyclePlan> SlurmLike<P> {
         }
     }
 
-    /// Takes the jobs off the machine whose grace time is over, and starts those for which they leave.
+    /// Takes the jobs off the machine that have left it.
     fn settle_preempted(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        let now = context.now();
-        let mut preemptors = BTreeSet::new();
+        let (now, mut have_left) = (context.now(), false);
         while let Some((_, job)) = self.preempted.first().copied().filter(|(at, _)| *at <= now) {
             self.preempted.pop_first();
-            match context.ledger().get(job).map(Preempted::of) {
-                // It ends by itself at this instant. Its end event follows.
-                _ if context.ledger().get(job).is_none_or(|entry| entry.allocated().is_zero()) => {}
-                Some(Preempted::Leaves { by, .. }) => {
-                    self.take_off(context, job)?;
-                    preemptors.insert(by);
-                }
-                _ => {}
+            // A job that ends by itself at this instant has its end event after this.
+            if context.ledger().get(job).is_some_and(|entry| !entry.allocated().is_zero()) {
+                self.take_off(context, job)?;
+                have_left = true;
             }
         }
-        if preemptors.is_empty() {
-            return Ok(());
+        if have_left {
+            self.plan.jobs_left(now, context.ledger());
         }
-        self.plan.jobs_left(now, context.ledger());
-        let open = self.plan.all_open(context.ledger());
-        let mut walk = self.walk();
-        while let Some(job) = self.successor(context, &mut walk) {
-            let is_one = preemptors.contains(&context.ledger().entry(job.job).admitted);
-            if is_one
-                && self.exceeded(context.ledger(), &job).is_none()
-                && let Some(place) = self.plan.place_now(context, &job, &open)
-            {
-                let reason = head_start_reason(context, job.job);
-                self.start(context, &job, place, reason)?;
-            }
-        }
-        Ok(())
+        self.close_completing(now, context.ledger());
+        self.share_processors(context)
     }
 
     fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
@@ -474,7 +527,8 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.rules.order.compute(context);
         self.queue_again(now, context.ledger());
         self.queue.sort_again(now, context.ledger());
-        let decided = self.settle_preempted(context).and_then(|()| self.decide(context));
+        let settled = if self.rules.preemption.is_empty() { Ok(()) } else { self.settle_preempted(context) };
+        let decided = settled.and_then(|()| self.decide(context));
         self.queue.settle();
         self.plan.end_pass(now);
         decided?;

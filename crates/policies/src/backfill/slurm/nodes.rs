@@ -1,7 +1,7 @@
 //! The plan of a cycle on nodes: reservations hold whole nodes.
 
 use fixedbitset::FixedBitSet;
-use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
+use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Resources, Span, Time, Violation};
 
 use super::SlurmRules;
 use super::ends::{Ends, Search, demand_of};
@@ -10,6 +10,7 @@ use super::round_up;
 use super::select::{Fit, Sizes};
 use super::sets::{HostSets, Wanted};
 use super::stretches::{Stretches, Try};
+use super::suspension::free_beside;
 use crate::shared::Waiting;
 
 /// The nodes of a cluster over time, as `sched/backfill` and `select/cons_tres` plan them.
@@ -32,6 +33,8 @@ pub struct NodePlan {
     ends: Ends,
     /// The time of this cycle between changes of reservations. There are none outside of a cycle.
     stretches: Stretches,
+    /// The hosts on which preempted jobs end: no job starts there.
+    completing: FixedBitSet,
 }
 
 /// Returns whether a host of a set is closed during a time.
@@ -94,22 +97,34 @@ impl CyclePlan for NodePlan {
     }
 
     fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Placement> {
-        let ledger = context.ledger();
-        let (machine, free) = (ledger.machine(), ledger.free_hosts());
-        let demand = demand_of(ledger, job.job);
-        if !demand.amount().fits_in(&free.total()) {
-            return None;
+        let free = context.ledger().free_hosts();
+        if context.ledger().suspended_count() > 0 {
+            self.place_in(context, job, open, &free_beside(context.ledger(), |_| false))
+        } else if demand_of(context.ledger(), job.job).amount().fits_in(&free.total()) {
+            self.place_in(context, job, open, free.each())
+        } else {
+            None
         }
-        let now = context.now();
+    }
+
+    fn place_in(
+        &self,
+        context: &Context<'_>,
+        job: &Waiting,
+        open: &FixedBitSet,
+        free: &[Resources],
+    ) -> Option<Placement> {
+        let (now, machine) = (context.now(), context.ledger().machine());
+        let demand = demand_of(context.ledger(), job.job);
         let mut open = open.clone();
         self.sets.keep(demand.group(), &mut open);
         machine.closed_within(now, now + job.span).for_each(|host| open.set(host.index(), false));
         let fit = Fit::new(machine, &demand);
-        fit.place(&open, &Sizes::ByHost(&|host| fit.size(&free.each()[host], host)))
+        fit.place(&open, &Sizes::ByHost(&|host| fit.size(&free[host], host)))
     }
 
     fn begin_cycle(&mut self, now: Time, ledger: &Ledger, rules: &SlurmRules) {
-        self.ends.read(now, ledger);
+        self.ends.read(now, ledger, &[]);
         self.stretches = Stretches::new(now, now + rules.bf_window, self.sets.all());
         ledger.machine().closed_hosts().iter().for_each(|closed| self.stretches.split(closed.to));
     }
@@ -140,7 +155,14 @@ impl CyclePlan for NodePlan {
             };
             let at = from.max(first);
             if at <= now {
-                return Planned::Now(place.clone());
+                let place = place.clone();
+                // The job waits for the jobs that end there.
+                return if self.hosts_of(&place).is_disjoint(&self.completing) {
+                    Planned::Now(place)
+                } else {
+                    self.reserve_now(now, job, &place, rules);
+                    Planned::Later(now, place)
+                };
             }
             if at > now + rules.bf_window {
                 return Planned::Beyond;
@@ -165,9 +187,23 @@ impl CyclePlan for NodePlan {
         open
     }
 
+    fn leave_out(&mut self, now: Time, ledger: &Ledger, jobs: &[JobId]) -> bool {
+        self.ends.read(now, ledger, jobs);
+        true
+    }
+
+    fn reserve_now(&mut self, now: Time, job: &Waiting, place: &Placement, rules: &SlurmRules) {
+        let until = round_down(now + job.span, rules.bf_resolution);
+        self.stretches.reserve(now, until, &self.hosts_of(place));
+    }
+
+    fn set_completing(&mut self, hosts: &FixedBitSet) {
+        self.completing.clone_from(hosts);
+    }
+
     fn jobs_left(&mut self, now: Time, ledger: &Ledger) {
         if !self.stretches.is_empty() {
-            self.ends.read(now, ledger);
+            self.ends.read(now, ledger, &[]);
         }
     }
 

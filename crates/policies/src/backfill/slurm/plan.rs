@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use fixedbitset::FixedBitSet;
-use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Span, Time, Violation};
+use miserly_core::{Context, Event, JobId, Ledger, Machine, Placement, Resources, Span, Time, Violation};
 
 use super::SlurmRules;
 use super::round_up;
@@ -26,7 +26,7 @@ pub enum Planned<P> {
 /// The machine over time, as the main loop and the cycles see it.
 pub trait CyclePlan: Debug + Send {
     /// The placement of a job in the plan.
-    type Place;
+    type Place: Clone;
 
     /// Whether a cycle that started no job can be repeated later with another result, though nothing happened.
     const VARIES_WITH_TIME: bool;
@@ -67,8 +67,30 @@ pub trait CyclePlan: Debug + Send {
     /// Returns the hosts that have no reservation of the cycle from now until the limit of a job.
     fn open_now(&self, now: Time, ledger: &Ledger, job: &Waiting) -> FixedBitSet;
 
-    /// Takes in that running jobs have left the machine, or leave it earlier.
+    /// Takes in that running jobs have left the machine, or leave it earlier. None is left out of account any more.
     fn jobs_left(&mut self, now: Time, ledger: &Ledger);
+
+    /// Leaves running jobs out of account in a cycle. Returns whether the plan can.
+    fn leave_out(&mut self, _now: Time, _ledger: &Ledger, _jobs: &[JobId]) -> bool {
+        false
+    }
+
+    /// Reserves the hosts of a place for a job from now on.
+    fn reserve_now(&mut self, _now: Time, _job: &Waiting, _place: &Self::Place, _rules: &SlurmRules) {}
+
+    /// Closes the hosts on which preempted jobs end.
+    fn set_completing(&mut self, _hosts: &FixedBitSet) {}
+
+    /// Returns the place where a job can start on open hosts with these free resources, if the plan has hosts.
+    fn place_in(
+        &self,
+        _context: &Context<'_>,
+        _job: &Waiting,
+        _open: &FixedBitSet,
+        _free: &[Resources],
+    ) -> Option<Self::Place> {
+        None
+    }
 
     /// Releases the reservations of the cycle.
     fn end_cycle(&mut self);

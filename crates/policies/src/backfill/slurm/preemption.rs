@@ -8,12 +8,15 @@ use miserly_core::{Entry, JobId, Ledger, Persistent, Placement, Request, Resourc
 use miserly_units::{duration, parse_duration};
 use thiserror::Error;
 
+use super::suspension::free_beside;
+
 /// The rules of preemption: which running jobs leave the machine for which waiting ones.
 ///
-/// Each rule is for the running jobs of some queues. `by` has the queues whose waiting jobs preempt them. `mode` is `requeue`, after
-/// which they wait again and begin anew, or `cancel`. Jobs of a lower `rank` are preempted first. A job is `exempt` for this time from its
-/// start on. It leaves the machine when the time of `grace` is over. Without hosts, reservations do not know that it leaves before its
-/// time limit.
+/// Each rule is for the running jobs of some queues. `by` has the queues whose waiting jobs preempt them, and `by_priority` those whose
+/// waiting jobs do so if their priority is higher than that of the running job was at its start. `mode` is `requeue`, after which they
+/// wait again and begin anew, `cancel`, or `suspend`: they are off their processors while jobs of higher queues use them. Jobs of a lower
+/// `rank` are preempted first. A job is `exempt` for this time from its start on. It leaves the machine when the time of `grace` is over.
+/// A suspended job has neither. Without hosts, no job is suspended, and reservations do not know that a job leaves before its time limit.
 ///
 /// # Example
 /// ```
@@ -34,6 +37,7 @@ pub struct PreemptionRules(Vec<PreemptionRule>);
 struct PreemptionRule {
     queues: Vec<u32>,
     by: Vec<u32>,
+    by_priority: Vec<u32>,
     mode: Mode,
     rank: u64,
     exempt: Span,
@@ -46,10 +50,12 @@ pub(super) enum Mode {
     #[default]
     Requeue,
     Cancel,
+    Suspend,
 }
 
 impl Mode {
-    const ALL: [(&'static str, Mode); 2] = [("requeue", Mode::Requeue), ("cancel", Mode::Cancel)];
+    const ALL: [(&'static str, Mode); 3] =
+        [("requeue", Mode::Requeue), ("cancel", Mode::Cancel), ("suspend", Mode::Suspend)];
 }
 
 /// The order in which running jobs are tried, with the names of Slurm's `PreemptParameters`.
@@ -66,7 +72,7 @@ pub struct PreemptionOrder {
 /// The reason why a text is no list of rules of preemption.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "\"{text}\" is no rule of preemption; write such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s', each queue once, and without a circle of queues"
+    "\"{text}\" is no rule of preemption; write such as '1: by=2+3, mode=requeue, rank=1, exempt=5min, grace=30s', each queue once, without a circle of queues, and mode=suspend without by_priority, exempt and grace"
 )]
 pub struct PreemptionRulesError {
     text: String,
@@ -100,6 +106,7 @@ impl PreemptionRule {
         let mut rule = PreemptionRule {
             queues: numbers(queues)?,
             by: vec![],
+            by_priority: vec![],
             mode: Mode::Requeue,
             rank: 0,
             exempt: Span::ZERO,
@@ -112,6 +119,7 @@ impl PreemptionRule {
             match name {
                 _ if seen.contains(&name) => return None,
                 "by" => rule.by = numbers(value)?,
+                "by_priority" => rule.by_priority = numbers(value)?,
                 "mode" => rule.mode = Mode::ALL.iter().find(|(known, _)| *known == value)?.1,
                 "rank" => rule.rank = value.parse().ok()?,
                 "exempt" => rule.exempt = parse_duration(value).ok()?,
@@ -121,7 +129,11 @@ impl PreemptionRule {
             seen.push(name);
         }
         let is_own = rule.by.iter().any(|queue| rule.queues.contains(queue));
-        (!rule.by.is_empty() && !is_own).then_some(rule)
+        // Slurm suspends by partitions, whatever the priorities are, at once, and resumes the job.
+        let is_plain = rule.by_priority.is_empty() && rule.exempt + rule.grace == Span::ZERO;
+        let is_possible = rule.mode != Mode::Suspend || is_plain;
+        let is_empty = rule.by.is_empty() && rule.by_priority.is_empty();
+        (!is_empty && !is_own && is_possible).then_some(rule)
     }
 }
 
@@ -131,7 +143,10 @@ impl fmt::Display for PreemptionRules {
         let list = |queues: &[u32]| queues.iter().map(u32::to_string).collect::<Vec<_>>().join("+");
         let rule = |rule: &PreemptionRule| {
             let mode = Mode::ALL.iter().find(|(_, mode)| *mode == rule.mode).map_or("", |(name, _)| name);
-            let mut text = format!("{}: by={}, mode={mode}", list(&rule.queues), list(&rule.by));
+            let by = [("by", &rule.by), ("by_priority", &rule.by_priority)].into_iter();
+            let by = by.filter(|(_, queues)| !queues.is_empty());
+            let by: Vec<String> = by.map(|(name, queues)| format!("{name}={}", list(queues))).collect();
+            let mut text = format!("{}: {}, mode={mode}", list(&rule.queues), by.join(", "));
             if rule.rank > 0 {
                 text += &format!(", rank={}", rule.rank);
             }
@@ -157,9 +172,30 @@ impl PreemptionRules {
         self.0.iter().any(|rule| rule.mode == Mode::Cancel)
     }
 
-    /// Returns whether jobs of the queue of a request preempt others.
-    pub(super) fn admit(&self, request: &Request) -> bool {
-        request.queue.is_some_and(|queue| self.0.iter().any(|rule| rule.by.contains(&queue)))
+    /// Returns whether some jobs are suspended.
+    pub(crate) fn suspends(&self) -> bool {
+        self.0.iter().any(|rule| rule.mode == Mode::Suspend)
+    }
+
+    /// Returns whether jobs of the queue of a request preempt others in this way: by suspension, or so that they leave the machine.
+    pub(super) fn admit(&self, request: &Request, by_suspension: bool) -> bool {
+        let is_by =
+            |rule: &PreemptionRule, queue| rule.by.contains(&queue) || rule.by_priority.contains(&queue);
+        let mut rules = self.0.iter().filter(|rule| (rule.mode == Mode::Suspend) == by_suspension);
+        request.queue.is_some_and(|queue| rules.any(|rule| is_by(rule, queue)))
+    }
+
+    /// Returns whether a job takes the place of another one. `is_higher`: whether its priority is higher.
+    pub(super) fn preempt(&self, by: &Request, victim: &Request, is_higher: impl FnOnce() -> bool) -> bool {
+        let rule = victim.queue.and_then(|queue| self.of_queue(queue)).zip(by.queue);
+        rule.is_some_and(|(rule, queue)| {
+            rule.by.contains(&queue) || rule.by_priority.contains(&queue) && is_higher()
+        })
+    }
+
+    /// Returns whether a job suspends another one.
+    pub(super) fn suspend(&self, by: &Request, victim: &Request) -> bool {
+        self.mode(victim) == Mode::Suspend && self.preempt(by, victim, || false)
     }
 
     /// Returns the level of each queue: above those of all queues whose jobs its own preempt. Other queues have level 0.
@@ -201,21 +237,25 @@ impl PreemptionRules {
         request.queue.and_then(|queue| self.of_queue(queue)).map_or(Span::ZERO, |rule| rule.grace)
     }
 
-    /// Returns the running jobs that may be preempted for a job, in the order in which they are tried.
+    /// Returns the running jobs that may leave the machine for a job, in the order in which they are tried. `is_lower`: whether a running
+    /// job has a lower priority.
     ///
     /// By rank, then the jobs on fewer hosts, then in the order of submission. Or those that started last come first.
-    fn candidates(
+    pub(super) fn candidates(
         &self,
         order: PreemptionOrder,
         now: Time,
         ledger: &Ledger,
         preemptor: &Request,
+        is_lower: impl Fn(&Entry, Time) -> bool,
     ) -> Vec<JobId> {
-        let Some(queue) = preemptor.queue else { return vec![] };
         let key = |job: JobId| {
             let entry = ledger.entry(job);
-            let rule = self.of_queue(entry.request.queue?).filter(|rule| rule.by.contains(&queue))?;
+            let rule = self.of_queue(entry.request.queue?).filter(|rule| rule.mode != Mode::Suspend)?;
             let State::Running { start, placement, released: false, .. } = &entry.state else { return None };
+            if !self.preempt(preemptor, &entry.request, || is_lower(entry, *start)) {
+                return None;
+            }
             // A job that starts now is before all that it may be preempted for.
             let is_exempt = *start >= now || now - *start < rule.exempt;
             let hosts = placement.shares().len() as u64;
@@ -231,17 +271,16 @@ impl PreemptionRules {
         all.into_iter().map(|(_, job)| job).collect()
     }
 
-    /// Returns the jobs that leave the machine for a job. `hosts_in` returns the hosts of the job in this room, if there is any.
+    /// Returns those of the candidates that leave the machine for a job. `hosts_in` returns the hosts of the job in this room, if there is
+    /// any.
     ///
     /// One job after the other is taken off, until there is room. The last one comes first in the next search, and behind it those with the
     /// most hosts of this room. The search is made again as often as [`reorder_count`](PreemptionOrder::reorder_count) says, and
     /// once more. Of the jobs of the last search, those leave that are on hosts of the room.
     pub(super) fn victims(
-        &self,
         order: PreemptionOrder,
-        now: Time,
         ledger: &Ledger,
-        preemptor: &Request,
+        mut candidates: Vec<JobId>,
         open: &[bool],
         hosts_in: impl Fn(&[Resources]) -> Option<Placement>,
     ) -> Option<Vec<JobId>> {
@@ -250,12 +289,11 @@ impl PreemptionRules {
             placement(*job)
                 .is_some_and(|placement| placement.shares().iter().any(|share| open[share.host.index()]))
         };
-        let mut candidates = self.candidates(order, now, ledger, preemptor);
         candidates.retain(is_open);
         let count = candidates.len() as u64;
         let mut searches = 0;
         loop {
-            let mut free = ledger.free_hosts().each().to_vec();
+            let mut free = free_beside(ledger, |_| false);
             let room_after = |job: &JobId| {
                 placement(*job).into_iter().flat_map(Placement::shares).for_each(|share| {
                     let room = &mut free[share.host.index()];
@@ -296,27 +334,28 @@ fn level(levels: &BTreeMap<u32, usize>, queue: u32) -> usize {
     levels.get(&queue).copied().unwrap_or(0)
 }
 
-/// The order of the queue with preemption: the jobs of higher levels come first.
-#[derive(Debug, Default)]
-pub(super) struct Levels {
-    of_queues: BTreeMap<u32, usize>,
-    highest: usize,
-}
-
-impl Levels {
-    pub(super) fn new(rules: &PreemptionRules) -> Levels {
-        let of_queues = rules.levels();
-        Levels { highest: of_queues.values().copied().max().unwrap_or(0), of_queues }
+/// Sorts as the `qsort` of the C library does, which Slurm calls: both halves by themselves, and then merges them. So the result is defined
+/// though `is_first`, whether the first of two jobs comes before the second one or is equal, is no order of all of them.
+pub(super) fn merge_sort<T: Copy>(jobs: &[T], is_first: &impl Fn(&T, &T) -> bool) -> Vec<T> {
+    if jobs.len() <= 1 {
+        return jobs.to_vec();
     }
-
-    pub(super) fn highest(&self) -> usize {
-        self.highest
+    let (one, other) = jobs.split_at(jobs.len() / 2);
+    let (one, other) = (merge_sort(one, is_first), merge_sort(other, is_first));
+    let (mut left, mut right) = (&one[..], &other[..]);
+    let mut merged = Vec::with_capacity(jobs.len());
+    while let ([first, rest @ ..], [second, behind @ ..]) = (left, right) {
+        if is_first(first, second) {
+            merged.push(*first);
+            left = rest;
+        } else {
+            merged.push(*second);
+            right = behind;
+        }
     }
-
-    /// Returns whether the job of a request has a level.
-    pub(super) fn has(&self, request: &Request, at: usize) -> bool {
-        request.queue.map_or(0, |queue| level(&self.of_queues, queue)) == at
-    }
+    merged.extend_from_slice(left);
+    merged.extend_from_slice(right);
+    merged
 }
 
 /// The preemption of a job.
@@ -324,8 +363,8 @@ impl Levels {
 pub(super) enum Preempted {
     #[default]
     No,
-    /// It runs until then, for a job with this admission number.
-    Leaves { at: Time, by: u64 },
+    /// It runs until the end of its grace, and leaves the machine after its epilogs.
+    Leaves { ends: Time, at: Time },
     /// It waits, and may start again from then on.
     Again { at: Time },
 }
@@ -347,24 +386,46 @@ impl Preempted {
 
 impl Persistent for Preempted {
     const NAME: &'static str = "slurm/preempted";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn encode(&self, words: &mut Vec<u64>) {
         match self {
             Preempted::No => {}
-            Preempted::Leaves { at, by } => words.extend([at.ticks().cast_unsigned(), *by]),
+            Preempted::Leaves { ends, at } => {
+                words.extend([ends, at].map(|time| time.ticks().cast_unsigned()));
+            }
             Preempted::Again { at } => words.push(at.ticks().cast_unsigned()),
         }
     }
 
-    fn decode(_version: u32, words: &[u64]) -> Option<Preempted> {
+    fn decode(version: u32, words: &[u64]) -> Option<Preempted> {
         let time = |ticks: u64| Time::from_ticks(ticks.cast_signed());
         match *words {
             [] => Some(Preempted::No),
             [at] => Some(Preempted::Again { at: time(at) }),
-            [at, by] => Some(Preempted::Leaves { at: time(at), by }),
+            // The second word was the number of another job.
+            [at, _] if version == 1 => Some(Preempted::Leaves { ends: time(at), at: time(at) }),
+            [ends, at] => Some(Preempted::Leaves { ends: time(ends), at: time(at) }),
             _ => None,
         }
+    }
+}
+
+/// The instant at which a waiting job last preempted others, if it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Preempting(pub(super) Option<Time>);
+
+impl Persistent for Preempting {
+    const NAME: &'static str = "slurm/preempting";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.extend(self.0.map(|at| at.ticks().cast_unsigned()));
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<Preempting> {
+        let at = words.first().map(|ticks| Time::from_ticks(ticks.cast_signed()));
+        (words.len() <= 1).then_some(Preempting(at))
     }
 }
 
@@ -381,6 +442,8 @@ mod tests {
                 "1: by=2; 2: by=3, rank=7, exempt=2h",
                 "1: by=2, mode=requeue; 2: by=3, mode=requeue, rank=7, exempt=2h",
             ),
+            ("1+2: by_priority=1+2", "1+2: by_priority=1+2, mode=requeue"),
+            ("1: mode=suspend, by=2,rank=1", "1: by=2, mode=suspend, rank=1"),
         ] {
             let rules: PreemptionRules = text.parse().unwrap();
             assert_eq!(rules.to_string(), canonical);
@@ -394,7 +457,9 @@ mod tests {
             "1: by=",
             "1: by=1",
             "1: by=2, by=3",
-            "1: by=2, mode=suspend",
+            "1: by=2, mode=stop",
+            "1: by=2, mode=suspend, grace=1s",
+            "1: by_priority=1, mode=suspend",
             "1: by=2, grace=-1s",
             "all: by=2",
             "1: by=2; 1: by=3",

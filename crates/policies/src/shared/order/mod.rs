@@ -14,6 +14,8 @@ mod weight;
 
 mod bypassed;
 
+mod requeued;
+
 mod used;
 
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub use criterion::{Criterion, Draw};
 pub(crate) use facts::Facts;
 pub use job_facts::JobFacts;
 pub use priority::Priority;
+pub use requeued::{Requeued, RequeuedAt};
 pub use shares::{Computations, ComputedRanks, Ranks, ShareTree, ShareTreeError};
 pub use used::Keys;
 pub(super) use used::Used;
@@ -67,6 +70,8 @@ pub struct Order {
     half_life: HalfLife,
     shares: Option<Arc<ShareTree>>,
     computations: Option<Computations>,
+    /// Whether a job that was returned to the queue counts from then on.
+    requeues: bool,
 }
 
 /// The basis of an order.
@@ -100,6 +105,7 @@ impl Order {
             half_life: HalfLife::WEEK,
             shares: None,
             computations: None,
+            requeues: false,
         }
     }
 
@@ -145,6 +151,13 @@ impl Order {
     #[must_use]
     pub fn with_computations(self, computations: Option<Computations>) -> Order {
         Order { computations, ..self }
+    }
+
+    /// Returns the same order, in which jobs with [`Requeued`] count from these instants: a policy stores them when it returns a job to
+    /// the queue. `submit` of a formula stays the submission.
+    #[must_use]
+    pub fn with_requeues(self) -> Order {
+        Order { requeues: true, ..self }
     }
 
     /// Stores the ranks of the tree of shares in the state of the ledger, if they have not been computed since the last instant for
@@ -222,7 +235,7 @@ impl Order {
     /// once, so such an order does not count.
     pub fn ranks_owners(&self) -> bool {
         let By::Formula(priority) = &self.by else { return false };
-        self.computations.is_none() && !priority.uses_shares() && priority.ranks_owners()
+        self.computations.is_none() && !self.requeues && !priority.uses_shares() && priority.ranks_owners()
     }
 
     /// Returns a bound on the rank of a job with this usage: its rank is no less.
@@ -278,10 +291,15 @@ impl Order {
 
     /// Returns the job's position in this order at `now`, with this usage of its owner.
     pub(crate) fn key_with(&self, now: Time, entry: &Entry, used: Used) -> Key {
-        let computed = self.computations.map(|computations| computations.last(now));
-        let now = computed.map_or(now, |at| at.max(entry.request.submit));
-        let primary = self.rank(now, entry, used);
-        Key { primary, ..Key::arrival(entry) }
+        let requeued = self.requeues.then(|| entry.policy_state.get::<Requeued>().0).flatten();
+        let first = entry.request.submit;
+        let RequeuedAt { submit, eligible } =
+            requeued.unwrap_or(RequeuedAt { submit: first, eligible: first });
+        let computed = self.computations.map(|computations| computations.last(now).max(eligible));
+        // Ranks depend on the instant by the wait since the submission only.
+        let waited = computed.unwrap_or(now) - eligible;
+        let primary = self.rank(first + waited, entry, used);
+        Key { primary, submit, ..Key::arrival(entry) }
     }
 
     fn rank(&self, now: Time, entry: &Entry, used: Used) -> i64 {

@@ -1,0 +1,149 @@
+//! Preemption by suspension, as Slurm's `PreemptMode=SUSPEND,GANG` has it between partitions.
+
+use std::cmp::Reverse;
+
+use fixedbitset::FixedBitSet;
+use miserly_core::{
+    Context, Host, JobId, Kind, Ledger, Placement, Request, Resources, Share, SlotId, Span, State, Time,
+    Violation,
+};
+
+use super::SlurmLike;
+use super::plan::CyclePlan;
+use crate::shared::{Waiting, head_start_reason};
+
+/// Returns the free resources of each host for a job that may use the processors of some jobs. Suspended jobs count beside the running
+/// ones, as far as the host has their processors.
+pub(super) fn free_beside(ledger: &Ledger, is_over: impl Fn(&Request) -> bool) -> Vec<Resources> {
+    let mut free = ledger.free_hosts().each().to_vec();
+    let mut change = |job: JobId, changed: fn(u64, u64) -> u64| {
+        for share in ledger.entry(job).placement().into_iter().flat_map(Placement::shares) {
+            let room = &mut free[share.host.index()];
+            let cpus = changed(room.get(Kind::Cpus), share.amount.get(Kind::Cpus));
+            *room = room.with(Kind::Cpus, cpus);
+        }
+    };
+    let is_lent = |job: &JobId| {
+        let entry = ledger.entry(*job);
+        matches!(entry.state, State::Running { released: false, .. }) && is_over(&entry.request)
+    };
+    ledger.running().filter(is_lent).for_each(|job| change(job, u64::saturating_add));
+    let suspended = ledger.suspended().filter(|job| !is_over(ledger.request(*job)));
+    suspended.for_each(|job| change(job, u64::saturating_sub));
+    free
+}
+
+/// Takes what suspended jobs hold beside the running ones off the free resources of the hosts. Returns their ends by their limits, as if
+/// they were not suspended, and what becomes free then.
+pub(super) fn suspended_until(now: Time, ledger: &Ledger, free: &mut [Resources]) -> Vec<(Time, Placement)> {
+    let leave = |job: JobId| {
+        let entry = ledger.entry(job);
+        let end = entry.progress.at + entry.left(now, entry.request.procs());
+        let share = |share: &Share| {
+            let room = &mut free[share.host.index()];
+            let cpus = room.get(Kind::Cpus).min(share.amount.get(Kind::Cpus));
+            *room = room.with(Kind::Cpus, room.get(Kind::Cpus) - cpus);
+            Share { amount: share.amount.with(Kind::Cpus, cpus), ..share.clone() }
+        };
+        let shares = entry.placement()?.shares().iter().map(share).collect();
+        Some((end.max(now + Span::TICK), Placement::across(SlotId(0), shares)))
+    };
+    ledger.suspended().filter_map(leave).collect()
+}
+
+impl<P: CyclePlan> SlurmLike<P> {
+    /// Starts a job on the open hosts, on processors of jobs that it suspends. Returns whether it did.
+    ///
+    /// It uses the processors of the lowest queues only, if it can.
+    pub(super) fn start_over(
+        &mut self,
+        context: &mut Context<'_>,
+        job: &Waiting,
+        open: &FixedBitSet,
+    ) -> Result<bool, Violation> {
+        let request = context.ledger().request(job.job).clone();
+        let rules = &self.rules.preemption;
+        if !rules.admit(&request, true) {
+            return Ok(false);
+        }
+        let place_over = |below: usize| {
+            let is_over = |victim: &Request| self.level(victim) < below && rules.suspend(&request, victim);
+            self.plan.place_in(context, job, open, &free_beside(context.ledger(), is_over))
+        };
+        let levels = (1..=self.level(&request)).rev();
+        let Some(place) = levels.map_while(place_over).last() else { return Ok(false) };
+        let reason = head_start_reason(context, job.job);
+        let placement = P::placement(context.ledger(), job.job, place.clone());
+        self.suspend_for(context, Some((job, placement)))?;
+        self.start(context, job, place, reason)?;
+        self.plan.jobs_left(context.now(), context.ledger());
+        Ok(true)
+    }
+
+    /// Resumes the suspended jobs whose processors are free again.
+    pub(super) fn share_processors(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        if context.ledger().suspended_count() == 0 {
+            return Ok(());
+        }
+        for job in self.suspend_for(context, None)? {
+            context.resume(job)?;
+        }
+        self.plan.jobs_left(context.now(), context.ledger());
+        Ok(())
+    }
+
+    /// Suspends the running jobs whose processors jobs of higher queues use, with one that starts now. Returns the suspended jobs that fit
+    /// beside the others.
+    fn suspend_for(
+        &self,
+        context: &mut Context<'_>,
+        new: Option<(&Waiting, Placement)>,
+    ) -> Result<Vec<JobId>, Violation> {
+        let (now, ledger) = (context.now(), context.ledger());
+        let running = ledger.running().map(|job| (false, job));
+        let holding = running.chain(ledger.suspended().map(|job| (true, job)));
+        let turn = |(is_suspended, job): (bool, JobId)| {
+            let entry = ledger.entry(job);
+            let (State::Running { start, placement, released: false, .. }
+            | State::Suspended { start, placement, .. }) = &entry.state
+            else {
+                return None;
+            };
+            let key = (Reverse(self.level(&entry.request)), is_suspended, *start, entry.admitted);
+            Some((key, Some(job), placement.clone()))
+        };
+        let mut turns: Vec<_> = holding.filter_map(turn).collect();
+        let by = new.as_ref().map_or(u64::MAX, |(job, _)| ledger.entry(job.job).admitted);
+        let until = new.as_ref().map_or(Time::MAX, |(job, _)| now + job.span);
+        turns.extend(new.map(|(job, placement)| {
+            let key = (Reverse(self.level(ledger.request(job.job))), false, now, by);
+            (key, None, placement)
+        }));
+        turns.sort_by_key(|(key, ..)| *key);
+        let capacity = |host: &Host| host.capacity.get(Kind::Cpus);
+        let mut room: Vec<u64> = ledger.machine().hosts().iter().map(capacity).collect();
+        let (mut leave, mut resume) = (vec![], vec![]);
+        for ((_, is_suspended, ..), job, placement) in &turns {
+            let each =
+                || placement.shares().iter().map(|share| (share.host.index(), share.amount.get(Kind::Cpus)));
+            let fits = each().all(|(host, cpus)| cpus <= room[host]);
+            if fits {
+                each().for_each(|(host, cpus)| room[host] -= cpus);
+            }
+            match job {
+                Some(job) if fits && *is_suspended => resume.push(*job),
+                Some(job) if !fits && !is_suspended => leave.push(*job),
+                _ => {}
+            }
+        }
+        for job in leave {
+            context.suspend(job, until, by)?;
+        }
+        Ok(resume)
+    }
+
+    /// Returns the level of the queue of a request: above those of all queues whose jobs its own preempt.
+    fn level(&self, request: &Request) -> usize {
+        request.queue.and_then(|queue| self.levels.get(&queue)).copied().unwrap_or(0)
+    }
+}
