@@ -127,6 +127,9 @@ impl Facts<'_> {
             Part::Job | Part::Script => return self.state(),
             Part::Step(step) => step,
         };
+        if step.ended.is_some_and(|end| end.by_time) {
+            return named("TIMEOUT");
+        }
         match (step.ended.map(|end| end.exit), self.job.phase.ended()) {
             (Some(Exit::Code(0)), _) => named("COMPLETED"),
             (Some(Exit::Code(_)), _) => named("FAILED"),
@@ -169,6 +172,17 @@ impl Facts<'_> {
     /// Returns the processors of a part of the job.
     pub(super) fn cpus_of(&self, part: Part) -> u64 {
         if let Part::Step(step) = part { step.cpus } else { self.job.cpus }
+    }
+
+    /// Returns the tasks of a part of the job that runs.
+    pub(super) fn tasks_of(&self, part: Part) -> u64 {
+        if let Part::Step(step) = part { step.tasks } else { 1 }
+    }
+
+    /// Returns the time limit of a step that has one of its own.
+    pub(super) fn limit_of(&self, part: Part) -> Option<SignedDuration> {
+        let limit = if let Part::Step(step) = part { step.limit } else { None };
+        limit.map(|secs| SignedDuration::from_secs(i64::try_from(secs).unwrap_or(i64::MAX)))
     }
 
     /// Returns the instant from which it may start.
