@@ -138,12 +138,12 @@ pub(super) const STEPS: &[StepColumn] = &[
     of_step('u', "UserName", "USER", |of, _| of.job.user.clone()),
     of_step('U', "UserID", "UID", |of, _| of.job.uid.to_string()),
     of_step('M', "TimeUsed", "TIME", |of, part| short_clock(of.elapsed_of(part))),
-    of_step('l', "TimeLimit", "TIME_LIMIT", |of, part| {
-        of.limit_of(part).map_or_else(|| "UNLIMITED".to_owned(), short_clock)
+    of_step('l', "TimeLimit", "TIME_LIMIT", |_, part| {
+        part.limit().map_or_else(|| "UNLIMITED".to_owned(), short_clock)
     }),
     of_step('S', "StartTime", "START_TIME", |of, part| stamp(of.began_of(part))),
     of_step('N', "Nodes", "NODELIST", |of, _| of.host.to_owned()),
-    of_step('A', "NumTasks", "TASKS", |of, part| of.tasks_of(part).to_string()),
+    of_step('A', "NumTasks", "TASKS", |_, part| part.tasks().to_string()),
     of_step('b', "tres-per-node", "TRES_PER_JOB", |_, _| "(null)".to_owned()),
     of_step(NO_LETTER, "StepState", "STATE", |of, part| of.state_of(part).name.to_owned()),
     of_step(NO_LETTER, "NumCPUs", "NUM_CPUS", |of, part| of.cpus_of(part).to_string()),

@@ -106,6 +106,17 @@ impl Part<'_> {
         }
     }
 
+    /// Returns the tasks of a part that runs.
+    pub(super) fn tasks(self) -> u64 {
+        if let Part::Step(step) = self { step.tasks } else { 1 }
+    }
+
+    /// Returns the time limit of a step that has one of its own.
+    pub(super) fn limit(self) -> Option<SignedDuration> {
+        let limit = if let Part::Step(step) = self { step.limit } else { None };
+        limit.map(|secs| SignedDuration::from_secs(i64::try_from(secs).unwrap_or(i64::MAX)))
+    }
+
     /// Returns what follows the number of the job.
     pub(super) fn suffix(self) -> String {
         match self {
@@ -172,17 +183,6 @@ impl Facts<'_> {
     /// Returns the processors of a part of the job.
     pub(super) fn cpus_of(&self, part: Part) -> u64 {
         if let Part::Step(step) = part { step.cpus } else { self.job.cpus }
-    }
-
-    /// Returns the tasks of a part of the job that runs.
-    pub(super) fn tasks_of(&self, part: Part) -> u64 {
-        if let Part::Step(step) = part { step.tasks } else { 1 }
-    }
-
-    /// Returns the time limit of a step that has one of its own.
-    pub(super) fn limit_of(&self, part: Part) -> Option<SignedDuration> {
-        let limit = if let Part::Step(step) = part { step.limit } else { None };
-        limit.map(|secs| SignedDuration::from_secs(i64::try_from(secs).unwrap_or(i64::MAX)))
     }
 
     /// Returns the instant from which it may start.

@@ -57,12 +57,12 @@ fn entry_names(entry: &str) -> Result<Vec<String>, String> {
 /// Returns the numbers of `3`, `1-3` or `08-10`, with their widths.
 fn range_numbers(range: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("Invalid range: `{range}'\n");
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, end) = range.split_once('-').unwrap_or((range, range));
     let number = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse::<u64>().ok().filter(|_| is_number)
     };
-    let (Some(least), Some(most)) = (number(first), number(last)) else { return Err(wrong()) };
+    let (Some(least), Some(most)) = (number(first), number(end)) else { return Err(wrong()) };
     if least > most {
         return Err(wrong());
     }

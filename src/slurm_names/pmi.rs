@@ -198,7 +198,9 @@ mod tests {
         let space = Space::new("7", 1, 2);
         let ended = |lines: &[&str]| {
             let (own, mut task) = UnixStream::pair().unwrap();
-            lines.iter().for_each(|line| task.write_all(line.as_bytes()).unwrap());
+            for line in lines {
+                task.write_all(line.as_bytes()).unwrap();
+            }
             task.shutdown(std::net::Shutdown::Write).unwrap();
             space.answer_all(&own)
         };

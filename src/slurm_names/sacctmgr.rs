@@ -61,7 +61,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     for word in rest {
         match word.split_once('=') {
             Some((name, value)) if "format".starts_with(&name.to_ascii_lowercase()) => {
-                format = value.to_owned()
+                value.clone_into(&mut format);
             }
             Some((name, value)) => wanted.push((name.to_ascii_lowercase(), value.to_owned())),
             // A name after the entity, or a word such as `withassoc`.
@@ -142,7 +142,9 @@ fn text(rows: &[Row], columns: &[(&Column, isize)], given: &Given) -> String {
             text += &format!("{dashes}\n");
         }
     }
-    rows.iter().for_each(|row| text += &line(&|column| (column.2)(row)));
+    for row in rows {
+        text += &line(&|column| (column.2)(row));
+    }
     text
 }
 

@@ -87,7 +87,7 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
         "hostnames" | "hostname" => {
             let list = rest.first().cloned().or_else(|| std::env::var("SLURM_JOB_NODELIST").ok());
             let names = hostlist::names(&list.unwrap_or_default()).map_err(anyhow::Error::msg)?;
-            names.iter().map(|name| format!("{name}\n")).collect()
+            names.iter().map(|name| name.to_owned() + "\n").collect()
         }
         what @ ("hostlist" | "hostlistsorted") => host_list(rest, what == "hostlistsorted")?,
         "step" | "steps" => return show_steps(rest.first().map(String::as_str)),
@@ -372,13 +372,13 @@ fn step_block(of: &Facts, part: Part) -> String {
                 part.suffix(),
                 job.uid,
                 stamp(of.began_of(part)),
-                of.limit_of(part).map_or_else(|| "UNLIMITED".to_owned(), long_clock)
+                part.limit().map_or_else(|| "UNLIMITED".to_owned(), long_clock)
             ),
             format!("State={} Partition={} NodeList={}", of.state_of(part).name, job.queue, of.host),
             format!(
                 "Nodes=1 CPUs={} Tasks={} Name={} Network=(null)",
                 of.cpus_of(part),
-                of.tasks_of(part),
+                part.tasks(),
                 part.name()
             ),
         ],

@@ -299,7 +299,7 @@ impl Step<'_> {
         let rest =
             self.given.value("wait").and_then(|secs| secs.parse::<u64>().ok()).filter(|secs| *secs > 0);
         let mut worst = StepEnd::default();
-        let mut due = Due { limit: self.limit.map(|limit| Instant::now() + limit), ..Due::default() };
+        let mut due = Due { limit: self.limit.map(|limit| now() + limit), ..Due::default() };
         loop {
             for task in tasks.iter_mut().filter(|task| task.status.is_none()) {
                 let Some(status) = task.child.try_wait()? else { continue };
@@ -308,7 +308,7 @@ impl Step<'_> {
                 if code > worst.code {
                     (worst.code, worst.signal) = (code, status.signal());
                 }
-                due.rest = due.rest.or_else(|| rest.map(|secs| Instant::now() + Duration::from_secs(secs)));
+                due.rest = due.rest.or_else(|| rest.map(|secs| now() + Duration::from_secs(secs)));
             }
             if tasks.iter().all(|task| task.status.is_some()) {
                 return Ok(worst);
@@ -316,7 +316,7 @@ impl Step<'_> {
             if worst.code > 0 && kills {
                 end(tasks, Signal::SIGTERM);
             }
-            let timeout = due.next().map(|at| at.saturating_duration_since(Instant::now()));
+            let timeout = due.next().map(|at| at.saturating_duration_since(now()));
             let timeout = timeout.map(|left| Timespec {
                 tv_sec: left.as_secs().cast_signed(),
                 tv_nsec: left.subsec_nanos().into(),
@@ -340,7 +340,7 @@ impl Step<'_> {
 
     /// Signals the tasks whose time is over. Returns whether the time limit has passed.
     fn end_in_time(&self, tasks: &mut [Task], due: &mut Due) -> bool {
-        let now = Instant::now();
+        let now = now();
         let is_over = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
         if is_over(&mut due.rest) {
             note!("srun: error: the time of --wait is over; the other tasks are ended");
@@ -549,6 +549,11 @@ impl Step<'_> {
         }
         options.open(path)
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a step measures its own run")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// The instants at which tasks are signalled.

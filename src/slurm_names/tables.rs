@@ -32,36 +32,28 @@ fn needed(client: &Client, given: &Given) -> anyhow::Result<SlurmTables> {
 pub(super) fn queue_of_job(client: &Client, given: &Given) -> anyhow::Result<Option<String>> {
     let tables = needed(client, given)?;
     let of = |long: &str| given.value(long).filter(|value| !value.is_empty());
-    let by_account = in_table(&tables.accounts, of("account")).ok_or_else(|| {
-        anyhow::anyhow!(
-            "Batch job submission failed: Invalid account or account/partition combination specified: --account={}{}",
-            of("account").unwrap_or_default(),
-            known(&tables.accounts)
-        )
-    })?;
-    let by_qos = in_table(&tables.qos, of("qos")).ok_or_else(|| {
-        anyhow::anyhow!(
-            "Batch job submission failed: Invalid qos specification: --qos={}{}",
-            of("qos").unwrap_or_default(),
-            known(&tables.qos)
-        )
-    })?;
+    let failed =
+        |words: &str, names: String| anyhow::anyhow!("Batch job submission failed: Invalid {words}: {names}");
+    let by_account = in_table(&tables.accounts, of("account"));
+    let by_account =
+        by_account.map_err(|names| failed("account or account/partition combination specified", names))?;
+    let by_qos = in_table(&tables.qos, of("qos"));
+    let by_qos = by_qos.map_err(|names| failed("qos specification", names))?;
     let partition = of("partition").and_then(|list| list.split(',').next());
     Ok(partition.map(|name| queue(&tables, name)).or(by_qos).or(by_account))
 }
 
 type Table = std::collections::BTreeMap<String, String>;
 
-/// Returns the queue of a name; none without a table or a name, and `None` for a name that the table does not have.
-fn in_table(table: &Table, name: Option<&str>) -> Option<Option<String>> {
-    match name {
-        Some(name) if !table.is_empty() => table.get(name).cloned().map(Some),
-        _ => Some(None),
-    }
-}
-
-fn known(table: &Table) -> String {
-    format!("; the configuration has {}", table.keys().cloned().collect::<Vec<_>>().join(", "))
+/// Returns the queue of a name, if there is a table and a name.
+///
+/// # Errors
+/// The names of the table, if it does not have this one.
+fn in_table(table: &Table, name: Option<&str>) -> Result<Option<String>, String> {
+    let Some(name) = name.filter(|_| !table.is_empty()) else { return Ok(None) };
+    let names =
+        || format!("{name}; the configuration has {}", table.keys().cloned().collect::<Vec<_>>().join(", "));
+    table.get(name).cloned().map(Some).ok_or_else(names)
 }
 
 /// Returns the queue for the name of a partition.
@@ -162,9 +154,9 @@ mod tests {
     #[test]
     fn names_are_those_of_a_table_if_there_is_one() {
         let table = sample().accounts;
-        assert_eq!(in_table(&table, Some("art")), Some(Some("gpu".to_owned())));
-        assert_eq!(in_table(&table, Some("unknown")), None);
-        assert_eq!(in_table(&Table::new(), Some("unknown")), Some(None));
-        assert_eq!(in_table(&table, None), Some(None));
+        assert_eq!(in_table(&table, Some("art")), Ok(Some("gpu".to_owned())));
+        assert_eq!(in_table(&table, Some("bio")), Err("bio; the configuration has art, physics".to_owned()));
+        assert_eq!(in_table(&Table::new(), Some("bio")), Ok(None));
+        assert_eq!(in_table(&table, None), Ok(None));
     }
 }

@@ -86,6 +86,7 @@ pub enum TimeBound {
 }
 
 /// A change of a job whose effects on promises are asked for.
+#[allow(clippy::large_enum_variant, reason = "a request has one change")]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobChange {

@@ -50,8 +50,8 @@ pub(super) struct SessionJob<'a> {
     printed_attempt: u32,
     /// Whether all output was printed.
     has_followed: bool,
-    /// Whether the job had not started by its latest start.
-    is_given_up: bool,
+    /// How the job ended.
+    ended: Option<Phase>,
 }
 
 /// The outcome of one attempt of the job.
@@ -82,13 +82,13 @@ impl<'a> SessionJob<'a> {
             printed,
             printed_attempt,
             has_followed,
-            is_given_up: false,
+            ended: None,
         }
     }
 
     /// Returns whether the job had not started by its latest start.
     pub(super) fn is_given_up(&self) -> bool {
-        self.is_given_up
+        matches!(self.ended, Some(Phase::Failed { why: Failure::NotInTime, .. }))
     }
 
     /// Waits for the start of the job and attaches to each of its attempts. A signal before the start cancels the job.
@@ -151,7 +151,7 @@ impl<'a> SessionJob<'a> {
 
     /// Prints the output that no connection has brought. Returns the exit code of the ended job.
     fn end(&mut self, job: &JobView) -> anyhow::Result<ExitCode> {
-        self.is_given_up = matches!(job.phase, Phase::Failed { why: Failure::NotInTime, .. });
+        self.ended = Some(job.phase.clone());
         // Before the first attempt the file may have other content.
         let never_ran = matches!(job.phase, Phase::Failed { .. } | Phase::Killed { exit: None, .. });
         let has_run = job.attempts > 0 && !never_ran;
