@@ -1,20 +1,26 @@
 //! The columns of squeue and sacct, and their formats.
 
-use miserly_api::model::{Phase, Usage};
+use miserly_api::model::{Phase, Usage, is_invisible};
 
 use nix::unistd::Group;
 
 use super::facts::{Facts, Part, long_clock, memory, short_clock, stamp};
 
-/// A column of squeue.
-pub(super) struct QueueColumn {
+/// A column of squeue, whose values are of one kind.
+pub(super) struct Column<F: 'static> {
     /// The letter in `-o`.
     pub(super) letter: char,
     /// The name in `-O`.
     pub(super) name: &'static str,
     pub(super) header: &'static str,
-    pub(super) value: fn(&Facts) -> String,
+    pub(super) value: F,
 }
+
+/// A column of jobs.
+pub(super) type QueueColumn = Column<fn(&Facts) -> String>;
+
+/// A column of steps.
+pub(super) type StepColumn = Column<fn(&Facts, Part) -> String>;
 
 const fn column(
     letter: char,
@@ -23,6 +29,15 @@ const fn column(
     value: fn(&Facts) -> String,
 ) -> QueueColumn {
     QueueColumn { letter, name, header, value }
+}
+
+const fn of_step(
+    letter: char,
+    name: &'static str,
+    header: &'static str,
+    value: fn(&Facts, Part) -> String,
+) -> StepColumn {
+    StepColumn { letter, name, header, value }
 }
 
 /// The letter of a column that only a name selects.
@@ -46,7 +61,9 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     column('T', "State", "STATE", |of| of.state().name.to_owned()),
     column('M', "TimeUsed", "TIME", |of| short_clock(of.elapsed())),
     column('l', "TimeLimit", "TIME_LIMIT", |of| short_clock(of.limit())),
-    column('L', "TimeLeft", "TIME_LEFT", |of| short_clock(of.limit() - of.elapsed())),
+    column('L', "TimeLeft", "TIME_LEFT", |of| {
+        short_clock((of.limit() - of.elapsed()).max(jiff::SignedDuration::ZERO))
+    }),
     column('D', "NumNodes", "NODES", |_| "1".to_owned()),
     column('C', "NumCPUs", "CPUS", |of| of.job.cpus.to_string()),
     column('m', "MinMemory", "MIN_MEMORY", |of| memory(of.job.memory)),
@@ -113,9 +130,41 @@ pub(super) const QUEUE: &[QueueColumn] = &[
     column(NO_LETTER, "Requeue", "REQUEUE", |of| u8::from(of.job.restartable).to_string()),
 ];
 
-/// Returns the column of squeue with this letter or this name.
-pub(super) fn queue_column(letter: Option<char>, name: &str) -> Option<&'static QueueColumn> {
-    QUEUE.iter().find(|column| match letter {
+/// The columns of squeue for steps.
+pub(super) const STEPS: &[StepColumn] = &[
+    of_step('i', "StepID", "STEPID", |of, part| of.id() + &part.suffix()),
+    of_step('j', "StepName", "NAME", |_, part| part.name()),
+    of_step('P', "Partition", "PARTITION", |of, _| of.job.queue.clone()),
+    of_step('u', "UserName", "USER", |of, _| of.job.user.clone()),
+    of_step('U', "UserID", "UID", |of, _| of.job.uid.to_string()),
+    of_step('M', "TimeUsed", "TIME", |of, part| short_clock(of.elapsed_of(part))),
+    of_step('l', "TimeLimit", "TIME_LIMIT", |_, part| {
+        part.limit().map_or_else(|| "UNLIMITED".to_owned(), short_clock)
+    }),
+    of_step('S', "StartTime", "START_TIME", |of, part| stamp(of.began_of(part))),
+    of_step('N', "Nodes", "NODELIST", |of, _| of.host.to_owned()),
+    of_step('A', "NumTasks", "TASKS", |_, part| part.tasks().to_string()),
+    of_step('b', "tres-per-node", "TRES_PER_JOB", |_, _| "(null)".to_owned()),
+    of_step(NO_LETTER, "StepState", "STATE", |of, part| of.state_of(part).name.to_owned()),
+    of_step(NO_LETTER, "NumCPUs", "NUM_CPUS", |of, part| of.cpus_of(part).to_string()),
+    of_step(NO_LETTER, "JobID", "JOB_ID", |of, _| of.job.number.to_string()),
+    of_step(NO_LETTER, "ArrayJobID", "ARRAY_JOB_ID", |of, _| of.job.array.unwrap_or(0).to_string()),
+    of_step(NO_LETTER, "ArrayTaskID", "ARRAY_TASK_ID", |of, _| {
+        of.job.index.map_or_else(|| "N/A".to_owned(), |index| index.to_string())
+    }),
+    of_step(NO_LETTER, "Cluster", "CLUSTER", |_, _| super::CLUSTER.to_owned()),
+    of_step(NO_LETTER, "Container", "CONTAINER", |_, _| "(null)".to_owned()),
+    of_step(NO_LETTER, "Network", "NETWORK", |_, _| "(null)".to_owned()),
+    of_step(NO_LETTER, "ResvPorts", "RESERVED_PORTS", |_, _| "(null)".to_owned()),
+];
+
+/// Returns the column with this letter or this name.
+pub(super) fn selected<F>(
+    columns: &'static [Column<F>],
+    letter: Option<char>,
+    name: &str,
+) -> Option<&'static Column<F>> {
+    columns.iter().find(|column| match letter {
         Some(letter) => column.letter == letter && letter != NO_LETTER,
         None => column.name.eq_ignore_ascii_case(name),
     })
@@ -341,9 +390,10 @@ pub(super) fn cell_width(text: &str) -> Option<usize> {
     text.parse::<usize>().ok().map(|width| width.min(WIDEST.unsigned_abs()))
 }
 
-/// Returns a text of a user without line breaks, which would begin the row of another job.
+/// Returns a text of a user without line breaks, which would begin the row of another job, and without characters that change
+/// how others are shown.
 pub(super) fn without_breaks(text: &str) -> String {
-    text.replace(char::is_control, "?")
+    text.replace(is_invisible, "?")
 }
 
 /// Returns a file in one line.

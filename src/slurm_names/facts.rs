@@ -106,6 +106,17 @@ impl Part<'_> {
         }
     }
 
+    /// Returns the tasks of a part that runs.
+    pub(super) fn tasks(self) -> u64 {
+        if let Part::Step(step) = self { step.tasks } else { 1 }
+    }
+
+    /// Returns the time limit of a step that has one of its own.
+    pub(super) fn limit(self) -> Option<SignedDuration> {
+        let limit = if let Part::Step(step) = self { step.limit } else { None };
+        limit.map(|secs| SignedDuration::from_secs(i64::try_from(secs).unwrap_or(i64::MAX)))
+    }
+
     /// Returns what follows the number of the job.
     pub(super) fn suffix(self) -> String {
         match self {
@@ -127,6 +138,9 @@ impl Facts<'_> {
             Part::Job | Part::Script => return self.state(),
             Part::Step(step) => step,
         };
+        if step.ended.is_some_and(|end| end.by_time) {
+            return named("TIMEOUT");
+        }
         match (step.ended.map(|end| end.exit), self.job.phase.ended()) {
             (Some(Exit::Code(0)), _) => named("COMPLETED"),
             (Some(Exit::Code(_)), _) => named("FAILED"),

@@ -1,4 +1,5 @@
-//! Slurm's commands as names of this program: `sbatch`, `squeue`, `scancel`, `sacct`, `srun`, `salloc`, `sinfo`, `scontrol`, `sstat`.
+//! Slurm's commands as names of this program: `sbatch`, `squeue`, `scancel`, `sacct`, `srun`, `salloc`, `sinfo`, `scontrol`, `sstat`,
+//! and lists by `sacctmgr` and `sshare`.
 //!
 //! A link with such a name runs [`run`]. Options are read by one table ([`options`]), which the page for users shows, too.
 //! Output, exit codes and words are those of Slurm 22.05, because programs read them.
@@ -6,6 +7,8 @@
 mod columns;
 
 mod facts;
+
+mod hostlist;
 
 mod install;
 
@@ -16,7 +19,11 @@ mod options;
 #[cfg(test)]
 mod page;
 
+mod pmi;
+
 mod sacct;
+
+mod sacctmgr;
 
 mod salloc;
 
@@ -37,6 +44,8 @@ mod sstat;
 mod step;
 
 mod submission;
+
+mod tables;
 
 mod times;
 
@@ -64,7 +73,7 @@ const VERSION: &str = concat!("slurm 22.05.8 (miserly ", env!("CARGO_PKG_VERSION
 const CLUSTER: &str = "miserly";
 
 /// The names, and what each runs.
-const NAMES: [(&str, Command); 9] = [
+const NAMES: [(&str, Command); 11] = [
     ("sbatch", sbatch::run),
     ("squeue", squeue::run),
     ("scancel", scancel::run),
@@ -74,6 +83,8 @@ const NAMES: [(&str, Command); 9] = [
     ("sinfo", sinfo::run),
     ("scontrol", scontrol::run),
     ("sstat", sstat::run),
+    ("sacctmgr", sacctmgr::run),
+    ("sshare", sacctmgr::shares),
 ];
 
 type Command = fn(Vec<OsString>) -> anyhow::Result<ExitCode>;

@@ -15,6 +15,7 @@ use super::facts::{Facts, Part, State, state};
 use super::jobs::{self, NamedJob, is_of_user, own_uid};
 use super::options::Given;
 use super::squeue::meta;
+use super::tables::queues_of_filter;
 use super::times::instant;
 use super::{CLUSTER, client, given, host, refused};
 use crate::output::{print, print_json};
@@ -57,8 +58,10 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let format = if formats.is_empty() { usual.to_owned() } else { formats.join(",") };
     let columns = accounting_columns(&format).map_err(anyhow::Error::msg)?;
     let now = Zoned::now();
-    let wanted = Wanted::new(&given, &now).map_err(anyhow::Error::msg)?;
-    let found = wanted.find(&client()?)?;
+    let client = client()?;
+    let queues = queues_of_filter(&client, &given)?;
+    let wanted = Wanted::new(&given, queues, &now).map_err(anyhow::Error::msg)?;
+    let found = wanted.find(&client)?;
     let host = host();
     let rows = rows(&found, &wanted, &given, now.timestamp(), &host);
     if given.has("json") {
@@ -88,7 +91,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(given: &Given, now: &Zoned) -> Result<Wanted, String> {
+    fn new(given: &Given, queues: Vec<String>, now: &Zoned) -> Result<Wanted, String> {
         let mut users = given.list("user");
         users.extend(given.list("uid"));
         let jobs = NamedJob::list(given.all("jobs"))?;
@@ -118,7 +121,7 @@ impl Wanted {
             jobs,
             states,
             users,
-            queues: given.list("partition"),
+            queues,
             names: given.list("name"),
             cpus: cpus.transpose()?,
             from,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use miserly_api::model::Interaction;
 
 use super::options;
-use super::submission::{Requested, check_started, set_variables};
+use super::submission::{Requested, set_variables};
 use super::{client, given};
 use crate::commands::live::{
     Messages, begin_session, block_signals, check_terminal, submission_of_command, terminal, user_shell,
@@ -27,11 +27,11 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let client = client()?;
     let mut requested = Requested::new(&given).map_err(anyhow::Error::msg)?;
     requested.options.submission.name.get_or_insert_with(|| "interactive".to_owned());
-    let mut options = requested.finish(&client)?;
+    let mut options = requested.finish(&given, &client)?;
     options.submission.no_opportunistic = true;
     let mut submission = submission_of_command(&command, options)?;
     set_variables(&given, &mut submission);
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     let messages = if given.has("quiet") { Messages::Quiet } else { Messages::Salloc };
-    check_started(&submission, begin_session(client, &submission, messages, &signals)?)
+    begin_session(client, &submission, messages, &signals)
 }

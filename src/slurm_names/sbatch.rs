@@ -93,7 +93,7 @@ fn submission(given: &Given, client: &Client, script: Script) -> anyhow::Result<
         directives(&own, &Zoned::now()).map_err(|remark| anyhow::anyhow!("line {remark} of the script"))?;
     requested.options = requested.options.or(own);
     requested.options.submission.name.get_or_insert_with(|| program_name(&name));
-    let mut options = requested.finish(client)?;
+    let mut options = requested.finish(given, client)?;
     let is_array = options.submission.array.is_some();
     let usual = if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" };
     options.submission.output.get_or_insert_with(|| usual.into());
@@ -103,6 +103,11 @@ fn submission(given: &Given, client: &Client, script: Script) -> anyhow::Result<
     let mut submission = submission_of_script(options, text, name, arguments)?;
     set_variables(given, &mut submission);
     if let Some(mode) = given.value("open-mode") {
+        submission.append = match mode {
+            "a" | "append" => true,
+            "t" | "truncate" => false,
+            _ => bail!("Invalid --open-mode specification"),
+        };
         submission.environment.insert("SLURM_OPEN_MODE".to_owned(), mode.chars().take(1).collect());
     }
     Ok(submission)

@@ -1,16 +1,21 @@
 //! `scancel`: ends or signals jobs.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use jiff::Timestamp;
 use miserly_api::client::{Client, ClientError};
 use miserly_api::model::{Filter, JobRef, JobView, ProblemCode, SignalRequest};
 use miserly_api::submit::job_signal;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::facts::{State, state};
+use super::facts::{Facts, State, state};
 use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
+use super::sacct::running_steps;
+use super::tables::queues_of_ended;
 use super::{client, given, refused};
 
 /// What happens to the jobs.
@@ -29,12 +34,13 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = given.words.iter().map(|word| word.display().to_string()).collect();
     let named =
         NamedJob::list(words.iter().map(String::as_str)).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let wanted = Wanted::new(&given).map_err(anyhow::Error::msg)?;
+    let mut wanted = Wanted::new(&given).map_err(anyhow::Error::msg)?;
     if named.is_empty() && !wanted.has_filter() {
         bail!("No job identification provided");
     }
     let action = action(&given).map_err(anyhow::Error::msg)?;
     let client = client()?;
+    wanted.queues = queues_of_ended(&client, &given)?;
     let mut code = ExitCode::SUCCESS;
     let numbers = if named.is_empty() {
         let found = jobs::all(&client, &Filter::default(), |job| wanted.admits(job));
@@ -42,12 +48,14 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     } else {
         let mut numbers = vec![];
         for one in &named {
-            if one.step.as_deref().is_some_and(|step| step != "batch") {
-                note!(
-                    "scancel: error: Kill job error on job step id {}: steps end with their job",
-                    shown(&one.job)
-                );
-                code = ExitCode::FAILURE;
+            if let Some(step) = one.step.as_deref().filter(|step| *step != "batch") {
+                if given.has("verbose") {
+                    note!("scancel: Terminating step {}.{step}", shown(&one.job));
+                }
+                if let Err(error) = signal_step(&client, one, step, action) {
+                    note!("scancel: error: {}", crate::failure::text(&error));
+                    code = ExitCode::FAILURE;
+                }
                 continue;
             }
             let found = jobs::named(&client, std::slice::from_ref(one));
@@ -94,6 +102,45 @@ fn shown(job: &JobRef) -> String {
     }
 }
 
+/// Sends a signal to the processes of a running step, whose environments have its number. `srun` then reports its end.
+///
+/// # Errors
+/// If no such step runs, or if its processes are those of another user.
+fn signal_step(client: &Client, one: &NamedJob, step: &str, action: Action) -> anyhow::Result<()> {
+    let id = format!("{}.{step}", shown(&one.job));
+    let context = || format!("Kill job error on job step id {id}");
+    let found = jobs::named(client, std::slice::from_ref(one)).map_err(|error| refused(&context(), error))?;
+    let runs = |job: &&JobView| {
+        let of = Facts { job: Cow::Borrowed(*job), now: Timestamp::now(), host: "", indexes: None };
+        running_steps(&of).any(|part| part.suffix()[1..] == *step)
+    };
+    let job = found.iter().find(runs).with_context(|| format!("{}: Invalid job id specified", context()))?;
+    let signal = match action {
+        Action::Cancel => Signal::KILL,
+        Action::Pause => Signal::STOP,
+        Action::Resume => Signal::CONT,
+        Action::Signal(request) => Signal::from_named_raw(request.signal.number().into())
+            .with_context(|| format!("{}: it takes no such signal", context()))?,
+    };
+    let wanted = [format!("SLURM_JOB_ID={}", job.number), format!("SLURM_STEP_ID={step}")];
+    let mut count = 0;
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)
+        else {
+            continue;
+        };
+        // The descriptor is opened before the environment is read, so that the number is not that of another process.
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
+        let has = |text: &String| environment.split(|byte| *byte == 0).any(|own| own == text.as_bytes());
+        if wanted.iter().all(has) && pidfd_send_signal(&process, signal).is_ok() {
+            count += 1;
+        }
+    }
+    anyhow::ensure!(count > 0, "{}: Access/permission denied", context());
+    Ok(())
+}
+
 fn act(client: &Client, job: i64, action: Action) -> Result<(), ClientError> {
     match action {
         Action::Cancel => client.cancel(job, false).map(drop),
@@ -120,12 +167,14 @@ struct Wanted {
     users: Vec<String>,
     queues: Vec<String>,
     names: Vec<String>,
+    /// Whether an option selects queues.
+    names_queue: bool,
 }
 
 impl Wanted {
     fn new(given: &Given) -> Result<Wanted, String> {
         // An empty variable of a script must not end all jobs.
-        for long in ["user", "name", "jobname", "partition", "reservation", "state"] {
+        for long in ["user", "name", "jobname", "partition", "reservation", "account", "qos", "state"] {
             if given.all(long).any(|value| value.trim().is_empty()) {
                 return Err(format!("--{long}: the value is empty"));
             }
@@ -135,8 +184,6 @@ impl Wanted {
         if given.has("me") {
             users.push(own_uid().to_string());
         }
-        let mut queues = given.list("partition");
-        queues.extend(given.list("reservation"));
         let name = given.value("name").or(given.value("jobname"));
         let names = name.map(str::to_owned).into_iter().collect();
         let states = given.list("state");
@@ -147,11 +194,12 @@ impl Wanted {
                 state.name
             ));
         }
-        Ok(Wanted { states, users, queues, names })
+        let names_queue = ["partition", "reservation", "account", "qos"].iter().any(|long| given.has(long));
+        Ok(Wanted { states, users, queues: vec![], names, names_queue })
     }
 
     fn has_filter(&self) -> bool {
-        !(self.states.is_empty() && self.users.is_empty() && self.queues.is_empty() && self.names.is_empty())
+        self.names_queue || !(self.states.is_empty() && self.users.is_empty() && self.names.is_empty())
     }
 
     fn admits(&self, job: &JobView) -> bool {

@@ -20,8 +20,9 @@ use super::jobs::{self, NamedJob};
 use super::sacct::running_steps;
 use super::sinfo::{Partition, clock, queues};
 use super::squeue::MIN_JOB_AGE;
+use super::tables::{self, tables};
 use super::times::{instant, limit};
-use super::{CLUSTER, VERSION, client, given, host, refused};
+use super::{CLUSTER, VERSION, client, given, host, hostlist, refused};
 use crate::output::print;
 
 /// The seconds for which a job waits to be ended by its own requeue.
@@ -63,8 +64,10 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
     let text = match what.to_ascii_lowercase().as_str() {
         "job" | "jobs" => return show_jobs(rest, one_line),
         "node" | "nodes" => {
-            let wanted = rest.first().map(|list| host_names(list)).unwrap_or_default();
-            if let Some(other) = wanted.lines().find(|name| ![&host(), "localhost", "ALL"].contains(name)) {
+            let wanted = rest.first().map(|list| hostlist::names(list)).transpose();
+            let wanted = wanted.map_err(anyhow::Error::msg)?.unwrap_or_default();
+            let is_other = |name: &&String| ![&host()[..], "localhost", "ALL"].contains(&&name[..]);
+            if let Some(other) = wanted.iter().find(is_other) {
                 // Slurm prints it as an answer.
                 print(&format!("Node {other} not found\n"))?;
                 return Ok(ExitCode::FAILURE);
@@ -83,10 +86,11 @@ fn show(words: &[String], one_line: bool) -> anyhow::Result<ExitCode> {
         "config" => config(&client()?)?,
         "hostnames" | "hostname" => {
             let list = rest.first().cloned().or_else(|| std::env::var("SLURM_JOB_NODELIST").ok());
-            list.map(|list| host_names(&list)).unwrap_or_default()
+            let names = hostlist::names(&list.unwrap_or_default()).map_err(anyhow::Error::msg)?;
+            names.iter().map(|name| name.to_owned() + "\n").collect()
         }
-        "hostlist" | "hostlistsorted" => host_list(&rest.join(",")) + "\n",
-        "step" | "steps" => steps(&client()?, rest.first().map(String::as_str))?,
+        what @ ("hostlist" | "hostlistsorted") => host_list(rest, what == "hostlistsorted")?,
+        "step" | "steps" => return show_steps(rest.first().map(String::as_str)),
         "licenses" => "No licenses configured in Slurm.\n".to_owned(),
         "reservation" | "reservations" => reservations(&client()?)?,
         other => bail!("invalid entity:{other} for keyword:show"),
@@ -326,15 +330,19 @@ fn ping() -> anyhow::Result<ExitCode> {
     Ok(if is_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the running steps of a job, or of all jobs.
-fn steps(client: &Client, step: Option<&str>) -> anyhow::Result<String> {
+/// Shows the running steps of a job, or of all jobs.
+fn show_steps(step: Option<&str>) -> anyhow::Result<ExitCode> {
+    let client = client()?;
     let failed = |error| refused("slurm_get_job_steps error", error);
     let named = NamedJob::list(step.into_iter()).map_err(anyhow::Error::msg)?;
     let found = if named.is_empty() {
-        jobs::all(client, &Filter { details: true, ..Filter::default() }, |_| true).map_err(failed)?
+        jobs::all(&client, &Filter { details: true, ..Filter::default() }, |_| true).map_err(failed)?
     } else {
-        jobs::named(client, &named).map_err(failed)?
+        jobs::named(&client, &named).map_err(failed)?
     };
+    if found.is_empty() && !named.is_empty() {
+        bail!("slurm_get_job_steps error: Invalid job id specified");
+    }
     let is_named = |part: &Part| {
         named.is_empty()
             || named.iter().any(|one| one.step.as_ref().is_none_or(|step| part.suffix()[1..] == **step))
@@ -343,25 +351,39 @@ fn steps(client: &Client, step: Option<&str>) -> anyhow::Result<String> {
     let mut text = String::new();
     for job in &found {
         let of = Facts { job: Cow::Borrowed(job), now, host: &host, indexes: None };
-        for part in running_steps(&of).filter(is_named) {
-            let tasks = if let Part::Step(step) = part { step.tasks } else { 1 };
-            text += &block(
-                &[
-                    format!(
-                        "StepId={}{} UserId={} StartTime={} TimeLimit=UNLIMITED",
-                        of.id(),
-                        part.suffix(),
-                        job.uid,
-                        stamp(of.began_of(part))
-                    ),
-                    format!("State={} Partition={} NodeList={host}", of.state_of(part).name, job.queue),
-                    format!("Nodes=1 CPUs={} Tasks={tasks} Name={}", of.cpus_of(part), part.name()),
-                ],
-                false,
-            );
-        }
+        running_steps(&of).filter(is_named).for_each(|part| text += &step_block(&of, part));
     }
-    Ok(text)
+    if text.is_empty() && step.is_some_and(|step| step.contains('.')) {
+        // Slurm prints it as an answer.
+        print(&format!("Job step {} not found\n", step.unwrap_or_default()))?;
+        return Ok(ExitCode::FAILURE);
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn step_block(of: &Facts, part: Part) -> String {
+    let job = &of.job;
+    block(
+        &[
+            format!(
+                "StepId={}{} UserId={} StartTime={} TimeLimit={}",
+                of.id(),
+                part.suffix(),
+                job.uid,
+                stamp(of.began_of(part)),
+                part.limit().map_or_else(|| "UNLIMITED".to_owned(), long_clock)
+            ),
+            format!("State={} Partition={} NodeList={}", of.state_of(part).name, job.queue, of.host),
+            format!(
+                "Nodes=1 CPUs={} Tasks={} Name={} Network=(null)",
+                of.cpus_of(part),
+                part.tasks(),
+                part.name()
+            ),
+        ],
+        false,
+    )
 }
 
 /// Returns the load of the machine over a minute.
@@ -385,78 +407,16 @@ fn booted() -> Option<Timestamp> {
     Timestamp::from_second(secs).ok()
 }
 
-/// Returns the shortest list of names that [`host_names`] makes: `a1,a2,b` is `a[1-2],b`.
-fn host_list(list: &str) -> String {
-    let mut groups: Vec<(String, Vec<(u64, usize)>)> = vec![];
-    for name in host_names(list).lines() {
-        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count().min(18);
-        let (prefix, number) = name.split_at(name.len() - digits);
-        let width = if number.starts_with('0') { digits } else { 0 };
-        let number = number.parse().ok().map(|number| (number, width));
-        match groups
-            .iter_mut()
-            .find(|(own, numbers)| own == prefix && !numbers.is_empty() && number.is_some())
-        {
-            Some((_, numbers)) => numbers.extend(number),
-            None => groups.push((prefix.to_owned(), number.into_iter().collect())),
-        }
-    }
-    let lists = groups.into_iter().map(|(prefix, numbers)| match &numbers[..] {
-        [] => prefix,
-        [(number, width)] => format!("{prefix}{number:0width$}"),
-        _ => format!("{prefix}[{}]", number_ranges(&numbers)),
-    });
-    lists.collect::<Vec<_>>().join(",")
-}
-
-/// Returns whether a number without a width is one with it, as 10 is for 2.
-fn is_as_wide(number: u64, width: usize) -> bool {
-    number.to_string().len() >= width
-}
-
-/// Returns numbers as ranges, each with the width of its first number.
-fn number_ranges(numbers: &[(u64, usize)]) -> String {
-    let mut ranges: Vec<(u64, u64, usize)> = vec![];
-    for (number, width) in numbers {
-        match ranges.last_mut() {
-            Some((_, last, own)) if *last + 1 == *number && (own == width || is_as_wide(*number, *own)) => {
-                *last = *number;
-            }
-            _ => ranges.push((*number, *number, *width)),
-        }
-    }
-    let text = |(first, last, width): (u64, u64, usize)| {
-        if first == last { format!("{first:0width$}") } else { format!("{first:0width$}-{last:0width$}") }
+/// Returns the list of names: of one word, or of the lines of a file.
+fn host_list(words: &[String], sorted: bool) -> anyhow::Result<String> {
+    let [word] = words else { bail!("invalid encode argument") };
+    let text = if word.starts_with('/') {
+        std::fs::read_to_string(word).with_context(|| format!("Can't open {word}"))?
+    } else {
+        word.clone()
     };
-    ranges.into_iter().map(text).collect::<Vec<_>>().join(",")
-}
-
-/// Returns the names of a list such as `a,b[1-3]`, one in a line.
-fn host_names(names_of: &str) -> String {
-    let mut inside = false;
-    let entries = names_of.split(|letter: char| {
-        inside = letter == '[' || (inside && letter != ']');
-        letter == ',' && !inside
-    });
-    let mut names = vec![];
-    for entry in entries.filter(|entry| !entry.is_empty()) {
-        let Some((prefix, rest)) = entry.split_once('[') else {
-            names.push(entry.to_owned());
-            continue;
-        };
-        let (ranges, suffix) = rest.split_once(']').unwrap_or((rest, ""));
-        for range in ranges.split(',') {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            // No number is longer.
-            let width = first.len().min(20);
-            if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) {
-                names.extend(
-                    (first..=last).take(100_000).map(|number| format!("{prefix}{number:0width$}{suffix}")),
-                );
-            }
-        }
-    }
-    names.iter().map(|name| name.to_owned() + "\n").collect()
+    let names = hostlist::names(&text).map_err(anyhow::Error::msg)?;
+    Ok(hostlist::joined(&names, sorted) + "\n")
 }
 
 /// Returns the numbers of the jobs of some words.
@@ -558,7 +518,7 @@ fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()
                 });
             }
             "jobname" | "name" => changes.name = Some(value.to_owned()),
-            "partition" => changes.queue = Some(value.to_owned()),
+            "partition" => changes.queue = Some(tables::queue(&tables(client)?, value)),
             "numcpus" | "numtasks" | "mincpusnode" => {
                 let least = value.split('-').next().unwrap_or_default();
                 changes.cpus = Some(least.parse().with_context(|| format!("Invalid number: {word}"))?);
@@ -598,25 +558,4 @@ fn change(client: &Client, job: &JobView, words: &[String]) -> anyhow::Result<()
         client.hold(job.number, false)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_machines_are_joined() {
-        assert_eq!(host_list("a1,a2,a3,b,c07,c08,c10,a9,a9x"), "a[1-3,9],b,c[07-08,10],a9x");
-        assert_eq!(host_list("n[1-3]"), "n[1-3]");
-        assert_eq!(host_list("n09,n10"), "n[09-10]");
-        assert_eq!(host_list("n08,n9"), "n[08,9]");
-        assert_eq!(host_list(""), "");
-    }
-
-    #[test]
-    fn lists_of_machines() {
-        assert_eq!(host_names("a"), "a\n");
-        assert_eq!(host_names("a,b[08-10,12]x"), "a\nb08x\nb09x\nb10x\nb12x\n");
-        assert_eq!(host_names(""), "");
-    }
 }

@@ -11,16 +11,18 @@ use miserly_api::client::Client;
 use miserly_api::model::{Filter, JobView, WaitReason, job_ranges};
 use serde_json::{Value, json};
 
-use super::columns::{QUEUE, QueueColumn, cell_width, dependency, queue_column, tres};
-use super::facts::{Facts, Part, State, short_clock, state};
+use super::columns::{Column, QUEUE, QueueColumn, STEPS, cell_width, dependency, selected, tres};
+use super::facts::{Facts, Part, State, state};
 use super::jobs::{self, NamedJob, check_users, is_of_user, own_uid};
 use super::options::Given;
 use super::sacct::running_steps;
+use super::tables::queues_of_filter;
 use super::{CLUSTER, client, given, host, refused, repeat};
 use crate::output::{print, print_json};
 
 const USUAL: &str = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 const LONG: &str = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+const STEP: &str = "%.15i %.8j %.9P %.8u %.9M %N";
 const START: &str = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
 
 /// The seconds for which an ended job is shown, if its state is requested; that of Slurm by default.
@@ -39,7 +41,9 @@ struct Wanted {
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let Some(given) = given("squeue", words, false)? else { return Ok(ExitCode::SUCCESS) };
-    if let Some(word) = given.words.first() {
+    // The value of --steps may be a word of its own.
+    let is_steps = given.has("steps") && given.list("steps").is_empty();
+    if let Some(word) = given.words.get(usize::from(is_steps)) {
         bail!("Unrecognized option: {}", word.display());
     }
     let given = given.after(super::options::of_environment("squeue", "SQUEUE_").map_err(anyhow::Error::msg)?);
@@ -48,17 +52,23 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
 }
 
 fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {
-    let wanted = Wanted::new(given).map_err(anyhow::Error::msg)?;
-    let format = Format::new(given).map_err(anyhow::Error::msg)?;
-    let found = wanted.find(client, format.has_details() || given.has("json") || given.has("steps"))?;
+    let queues = queues_of_filter(client, given)?;
+    let wanted = Wanted::new(given, queues).map_err(anyhow::Error::msg)?;
     let host = host();
-    if given.has("steps") {
-        if ["format", "Format", "json"].iter().any(|long| given.has(long)) {
-            bail!("--steps has its own columns; it takes no --format, --Format or --json");
-        }
-        print(&steps(&found, given, wanted.now, &host))?;
+    // With JSON, Slurm shows jobs, too.
+    if given.has("steps") && !given.has("json") {
+        let format = Format::new(given, STEPS, STEP).map_err(anyhow::Error::msg)?;
+        let found = wanted.find(client, true)?;
+        print(&steps(&found, &format, given, &wanted, &host)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let usual = match (given.has("start"), given.has("long")) {
+        (true, _) => START,
+        (false, true) => LONG,
+        (false, false) => USUAL,
+    };
+    let format = Format::new(given, QUEUE, usual).map_err(anyhow::Error::msg)?;
+    let found = wanted.find(client, format.has_details() || given.has("json"))?;
     let mut facts = facts(&found, given, wanted.now, &host);
     if given.has("json") {
         print_json(&document(&facts))?;
@@ -70,7 +80,7 @@ fn once(client: &Client, given: &Given) -> anyhow::Result<ExitCode> {
 }
 
 impl Wanted {
-    fn new(given: &Given) -> Result<Wanted, String> {
+    fn new(given: &Given, queues: Vec<String>) -> Result<Wanted, String> {
         let mut states: Vec<String> = given.list("states");
         states.extend(given.list("state"));
         let is_all = states.iter().any(|state| state.eq_ignore_ascii_case("all"));
@@ -92,8 +102,6 @@ impl Wanted {
         if given.has("me") {
             users.push(own_uid().to_string());
         }
-        let mut queues = given.list("partition");
-        queues.extend(given.list("reservation"));
         Ok(Wanted {
             jobs: NamedJob::list(given.all("jobs").chain(given.all("job")))?,
             states,
@@ -183,35 +191,31 @@ fn own_wait(job: &JobView) -> Option<&WaitReason> {
 }
 
 /// The columns of a list.
-enum Format {
+enum Format<F: 'static> {
     /// Text with columns by letter.
-    Letters(Vec<(String, Option<Cell>)>),
+    Letters(Vec<(String, Option<Cell<F>>)>),
     /// Columns by name, each with its width.
-    Names(Vec<(&'static QueueColumn, Option<usize>, String)>),
+    Names(Vec<(&'static Column<F>, Option<usize>, String)>),
 }
 
 /// A column with its width, and whether it is aligned to the right.
-#[derive(Clone, Copy)]
-struct Cell {
-    column: &'static QueueColumn,
+struct Cell<F: 'static> {
+    column: &'static Column<F>,
     width: Option<usize>,
     right: bool,
 }
 
-impl Format {
-    fn new(given: &Given) -> Result<Format, String> {
-        if let Some(names) = given.value("Format") {
-            return Format::of_names(names);
+impl<F> Format<F> {
+    /// Returns the format of the options, from the columns of a table.
+    fn new(given: &Given, table: &'static [Column<F>], usual: &str) -> Result<Format<F>, String> {
+        let what = if given.has("steps") { "job step" } else { "job" };
+        match given.value("Format") {
+            Some(names) => Format::of_names(names, table, what),
+            None => Format::of_letters(given.value("format").unwrap_or(usual), table, what),
         }
-        let usual = match (given.has("start"), given.has("long")) {
-            (true, _) => START,
-            (false, true) => LONG,
-            (false, false) => USUAL,
-        };
-        Format::of_letters(given.value("format").unwrap_or(usual))
     }
 
-    fn of_letters(format: &str) -> Result<Format, String> {
+    fn of_letters(format: &str, table: &'static [Column<F>], what: &str) -> Result<Format<F>, String> {
         let mut cells = vec![];
         let mut parts = format.split('%');
         if let Some(prefix) = parts.next().filter(|prefix| !prefix.is_empty()) {
@@ -224,15 +228,15 @@ impl Format {
             let (width, rest) = rest.split_at(digits);
             let mut letters = rest.chars();
             let letter = letters.next().ok_or("a format ends with %")?;
-            let column = queue_column(Some(letter), "")
-                .ok_or_else(|| format!("Invalid job format specification: {letter}"))?;
+            let column = selected(table, Some(letter), "")
+                .ok_or_else(|| format!("Invalid {what} format specification: {letter}"))?;
             let cell = Cell { column, width: cell_width(width), right };
             cells.push((letters.as_str().to_owned(), Some(cell)));
         }
         Ok(Format::Letters(cells))
     }
 
-    fn of_names(names: &str) -> Result<Format, String> {
+    fn of_names(names: &str, table: &'static [Column<F>], what: &str) -> Result<Format<F>, String> {
         let mut columns = vec![];
         for part in names.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, width) =
@@ -241,9 +245,9 @@ impl Format {
             let size = digits.map_or(0, |text| text.bytes().take_while(u8::is_ascii_digit).count());
             let (size, suffix) = digits.unwrap_or_default().split_at(size);
             let width = if digits.is_none() { Some(20) } else { cell_width(size).filter(|width| *width > 0) };
-            let column = queue_column(None, name).ok_or_else(|| {
-                let names: Vec<&str> = QUEUE.iter().map(|column| column.name).collect();
-                format!("Invalid job format specification: {name}; columns: {}", names.join(", "))
+            let column = selected(table, None, name).ok_or_else(|| {
+                let names: Vec<&str> = table.iter().map(|column| column.name).collect();
+                format!("Invalid {what} format specification: {name}; columns: {}", names.join(", "))
             })?;
             columns.push((column, width, suffix.to_owned()));
         }
@@ -254,7 +258,7 @@ impl Format {
         self.line(|column| column.header.to_owned())
     }
 
-    fn line(&self, value: impl Fn(&QueueColumn) -> String) -> String {
+    fn line(&self, value: impl Fn(&Column<F>) -> String) -> String {
         let mut line = String::new();
         match self {
             Format::Letters(cells) => {
@@ -277,10 +281,10 @@ impl Format {
 
     /// Returns whether a column is part of the details of a job.
     fn has_details(&self) -> bool {
-        let is_detail = |column: &QueueColumn| "oZ".contains(column.letter) || column.name.starts_with("std");
+        let is_detail = |column: &Column<F>| "oZ".contains(column.letter) || column.name.starts_with("std");
         match self {
             Format::Letters(cells) => {
-                cells.iter().filter_map(|(_, cell)| *cell).any(|cell| is_detail(cell.column))
+                cells.iter().filter_map(|(_, cell)| cell.as_ref()).any(|cell| is_detail(cell.column))
             }
             Format::Names(columns) => columns.iter().any(|(column, ..)| is_detail(column)),
         }
@@ -294,53 +298,47 @@ pub(super) fn fitted(text: &str, width: Option<usize>, right: bool) -> String {
     if right { format!("{text:>width$}") } else { format!("{text:<width$}") }
 }
 
-fn text(facts: &[Facts], format: &Format, given: &Given, now: Timestamp) -> String {
-    let mut text = String::new();
-    if !given.has("noheader") {
-        if given.has("long") {
-            let zoned = now.to_zoned(jiff::tz::TimeZone::system());
-            text += &zoned.strftime("%a %b %d %H:%M:%S %Y\n").to_string();
-        }
-        text += &format.header();
+/// Returns the head of a list.
+fn head<F>(format: &Format<F>, given: &Given, now: Timestamp) -> String {
+    if given.has("noheader") {
+        return String::new();
     }
-    for of in facts {
-        text += &format.line(|column| (column.value)(of));
-    }
-    text
+    let zoned = now.to_zoned(jiff::tz::TimeZone::system());
+    let date =
+        if given.has("long") { zoned.strftime("%a %b %d %H:%M:%S %Y\n").to_string() } else { String::new() };
+    date + &format.header()
+}
+
+fn text(facts: &[Facts], format: &Format<fn(&Facts) -> String>, given: &Given, now: Timestamp) -> String {
+    let lines = facts.iter().map(|of| format.line(|column| (column.value)(of)));
+    head(format, given, now) + &lines.collect::<String>()
 }
 
 /// Returns the running steps of jobs.
-fn steps(found: &[JobView], given: &Given, now: Timestamp, host: &str) -> String {
-    let line = |cells: [&str; 6]| {
-        let [id, name, queue, user, time, node] = cells;
-        let cut = |text: &str, width| fitted(text, Some(width), true);
-        format!(
-            "{} {} {} {} {} {node}\n",
-            cut(id, 15),
-            cut(name, 8),
-            cut(queue, 9),
-            cut(user, 8),
-            cut(time, 9)
-        )
-    };
-    let mut text = String::new();
-    if !given.has("noheader") {
-        text += &line(["STEPID", "NAME", "PARTITION", "USER", "TIME", "NODELIST"]);
+fn steps(
+    found: &[JobView],
+    format: &Format<fn(&Facts, Part) -> String>,
+    given: &Given,
+    wanted: &Wanted,
+    host: &str,
+) -> anyhow::Result<String> {
+    let words = given.words.iter().flat_map(|word| word.to_str().unwrap_or_default().split(','));
+    let ids: Vec<String> = given.list("steps").into_iter().chain(words.map(str::to_owned)).collect();
+    if let Some(id) = ids.iter().find(|id| !id.contains('.')) {
+        bail!("Invalid job_step id: {id}.??");
     }
-    let wanted = given.list("steps");
+    let mut text = head(format, given, wanted.now);
     for job in found {
-        let of = Facts { job: Cow::Borrowed(job), now, host, indexes: None };
+        let of = Facts { job: Cow::Borrowed(job), now: wanted.now, host, indexes: None };
         let mut running: Vec<Part> = running_steps(&of).collect();
         running.sort_by_key(|part| matches!(part, Part::Script));
         for part in running {
-            let id = of.id() + &part.suffix();
-            if wanted.is_empty() || wanted.contains(&id) {
-                let (name, time) = (part.name(), short_clock(of.elapsed_of(part)));
-                text += &line([&id, &name, &job.queue, &job.user, &time, host]);
+            if ids.is_empty() || ids.contains(&(of.id() + &part.suffix())) {
+                text += &format.line(|column| (column.value)(&of, part));
             }
         }
     }
-    text
+    Ok(text)
 }
 
 /// Sorts by `--sort`; else by queue, state, and start.
@@ -358,7 +356,7 @@ fn sort(facts: &mut [Facts], given: &Given) -> anyhow::Result<()> {
             (Some(letter), _) => (true, letter),
             (None, letter) => (false, letter.unwrap_or(key)),
         };
-        let column = queue_column(letter.chars().next(), "")
+        let column = selected(QUEUE, letter.chars().next(), "")
             .with_context(|| format!("Invalid sort specification: {key}"))?;
         order.push((column, reverse));
     }

@@ -7,14 +7,20 @@ use anyhow::{Context, bail};
 use miserly_api::model::{Interaction, program_name};
 
 use super::options::{self, Given};
-use super::submission::{Requested, check_started, set_variables};
-use super::{client, given, print_error, step};
+use super::step::{self, MPI_TYPES};
+use super::submission::{Requested, set_variables};
+use super::{client, given, print_error};
 use crate::commands::live::{
     Messages, begin_session, block_signals, check_places, check_terminal, submission_of_command, terminal,
 };
+use crate::output::print;
 
 pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let Some(given) = given("srun", words, true)? else { return Ok(ExitCode::SUCCESS) };
+    if given.value("mpi") == Some("list") {
+        print(MPI_TYPES)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if given.words.is_empty() {
         bail!("No command given to execute.");
     }
@@ -49,7 +55,7 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     if has_step {
         (job.input, job.output, job.error) = (None, None, None);
     }
-    let options = requested.finish(&client)?;
+    let options = requested.finish(&given, &client)?;
     let checked = submission_of_command(&command, options).and_then(|submission| {
         check_places(&submission)?;
         Ok(submission)
@@ -66,11 +72,12 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     submission.interaction = Some(if has_terminal { terminal() } else { Interaction::Stdin });
     submission.no_opportunistic = true;
     let messages = Messages::Srun { waits: !given.has("quiet"), ends: !has_step };
-    check_started(&submission, begin_session(client, &submission, messages, &signals)?)
+    begin_session(client, &submission, messages, &signals)
 }
 
 /// The options of a step that are of its tasks.
-const OF_TASKS: [&str; 7] = ["label", "kill-on-bad-exit", "wait", "input", "output", "error", "open-mode"];
+const OF_TASKS: [&str; 8] =
+    ["mpi", "label", "kill-on-bad-exit", "wait", "input", "output", "error", "open-mode"];
 
 /// Returns the command that runs all tasks inside the job: this one, with the options of steps.
 fn step_of(given: &Given) -> anyhow::Result<Vec<OsString>> {

@@ -36,8 +36,8 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let columns = accounting_columns(&format).map_err(anyhow::Error::msg)?;
     let found = jobs::named(&client()?, &named).map_err(|error| refused("slurm_load_jobs error", error))?;
     let running: Vec<_> = found.iter().filter(|job| job.phase.ended().is_none()).collect();
-    if running.is_empty() {
-        note!("sstat: error: couldn't get steps for job {}", given.list("jobs").join(","));
+    for one in named.iter().filter(|one| !running.iter().any(|job| one.admits(job))) {
+        note!("sstat: error: couldn't get steps for job {}", one.job);
     }
     let host = host();
     let is_parsable = given.has("parsable") || given.has("parsable2");
@@ -66,6 +66,9 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
             // Steps of srun come before the script.
             running.sort_by_key(|part| matches!(part, Part::Script));
             running.truncate(1);
+        }
+        if let Some(step) = wanted.filter(|_| running.is_empty()) {
+            note!("sstat: error: StepId={}.{step} not found running.", of.id());
         }
         for part in running {
             text +=

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write, stdin};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use miserly_api::client::{Client, ClientError};
@@ -18,10 +19,15 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, kill, killpg, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getsid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::FdFlags;
 
 use super::columns::cell_width;
+use super::facts::stamp;
+use super::jobs::own_uid;
 use super::options::Given;
-use super::submission::{export, user};
+use super::pmi::Space;
+use super::submission::{amount, export, user};
+use super::times::{self, is_unlimited};
 use super::{host, note_end_of_task};
 use crate::commands::live::{AWAY, is_away};
 
@@ -40,6 +46,9 @@ const PASSED: [Signal; 8] = [
 /// The tries to record the begin or the end of a step, each a second after the one before. The daemon may be away.
 const TRIES: u32 = 10;
 
+/// The time after a signal at the time limit until the tasks are killed; that of `scontrol show config`.
+const KILL_WAIT: Duration = Duration::from_secs(10);
+
 /// The step: its job, its number, and the number of its tasks.
 struct Step<'a> {
     given: &'a Given,
@@ -47,7 +56,27 @@ struct Step<'a> {
     number: u64,
     tasks: u64,
     host: String,
+    limit: Option<Duration>,
+    mpi: Mpi,
 }
+
+/// How the tasks of a program of MPI find each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mpi {
+    /// Not at all.
+    None,
+    /// By a socket of each task.
+    Pmi,
+    /// By the launcher of Open MPI, which starts the tasks.
+    Mpirun,
+}
+
+/// The types of `--mpi`, as Slurm lists them.
+pub(super) const MPI_TYPES: &str = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n";
+
+/// Sets the variables of a task that the launcher of Open MPI starts.
+const AS_TASK: &str =
+    "export SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_LOCAL_RANK; exec \"$@\"";
 
 /// A running task.
 struct Task {
@@ -84,18 +113,56 @@ pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
         .map(export)
         .transpose()
         .map_err(|message| anyhow::anyhow!("--export: {message}"))?;
+    let (limit, mpi) = (limit(given)?, mpi(given)?);
+    check_memory(given, job, cpus)?;
     let signals = block_signals().context("cannot read signals")?;
     // Without a number the tasks may use all processors of the job.
     let is_exact = per_task.is_some() || given.has("exact");
     let own = variable("MISERLY_CPUS").filter(|_| !is_exact).unwrap_or(cpus);
-    let record = Recorded::begin(given, job, tasks, own)?;
+    let name = given.value("job-name").map(str::to_owned);
+    let name = name.unwrap_or_else(|| program_name(&given.words[0].to_string_lossy()));
+    let request = BeginStepRequest { name, tasks, cpus: own, limit: limit.map(|limit| limit.as_secs()) };
+    let record = Recorded::begin(job, &request)?;
     let number = record.as_ref().map_or_else(|| std::process::id().into(), |record| record.step.into());
-    let step = Step { given, job, number, tasks, host: host() };
+    let step = Step { given, job, number, tasks, host: host(), limit, mpi };
     let ended = step.run(&signals);
     if let Some(record) = record {
-        record.end(*ended.as_ref().unwrap_or(&StepEnd { code: 1, signal: None }));
+        record.end(*ended.as_ref().unwrap_or(&StepEnd { code: 1, ..StepEnd::default() }));
     }
     Ok(ended?.code())
+}
+
+/// Returns the time limit of a step; none is that of its job.
+fn limit(given: &Given) -> anyhow::Result<Option<Duration>> {
+    let text = given.value("time").filter(|text| !is_unlimited(text));
+    let secs = text.map(times::limit).transpose().map_err(anyhow::Error::msg)?;
+    Ok(secs.map(Duration::from_secs))
+}
+
+fn mpi(given: &Given) -> anyhow::Result<Mpi> {
+    let variable = std::env::var("SLURM_MPI_TYPE").ok();
+    match given.value("mpi").or(variable.as_deref()).unwrap_or("pmi2") {
+        "none" => Ok(Mpi::None),
+        "pmi2" => Ok(Mpi::Pmi),
+        "openmpi" => Ok(Mpi::Mpirun),
+        other if other.starts_with("pmix") => Ok(Mpi::Mpirun),
+        other => bail!("Invalid MPI type '{other}', --mpi=list for acceptable types"),
+    }
+}
+
+/// Checks that a step requests no more memory than its job has, for all tasks together.
+fn check_memory(given: &Given, job: &str, cpus: u64) -> anyhow::Result<()> {
+    let amount = |long| amount(given, long).map_err(anyhow::Error::msg);
+    let of_cpus = amount("mem-per-cpu")?.map(|of_each| of_each.saturating_mul(cpus));
+    let Some(wanted) = amount("mem")?.or(of_cpus).filter(|wanted| *wanted > 0) else { return Ok(()) };
+    let Ok(view) = super::client().and_then(|client| Ok(client.job(job.parse()?)?)) else { return Ok(()) };
+    if view.memory > 0 && wanted > view.memory {
+        bail!("Unable to create step for job {job}: Memory required by task is not available");
+    }
+    if given.has("verbose") {
+        note!("srun: the tasks may use all memory of their job");
+    }
+    Ok(())
 }
 
 /// The worst end of the tasks of a step.
@@ -103,6 +170,7 @@ pub(super) fn run(given: &Given, job: &str) -> anyhow::Result<ExitCode> {
 struct StepEnd {
     code: u8,
     signal: Option<i32>,
+    by_time: bool,
 }
 
 impl StepEnd {
@@ -127,14 +195,10 @@ impl Recorded {
     ///
     /// # Errors
     /// If the job does not run.
-    fn begin(given: &Given, job: &str, tasks: u64, cpus: u64) -> anyhow::Result<Option<Recorded>> {
+    fn begin(job: &str, request: &BeginStepRequest) -> anyhow::Result<Option<Recorded>> {
         let recorded = || -> anyhow::Result<Recorded> {
-            let job = job.parse()?;
-            let name = given.value("job-name").map(str::to_owned);
-            let name = name.unwrap_or_else(|| program_name(&given.words[0].to_string_lossy()));
-            let client = super::client()?;
-            let request = BeginStepRequest { name, tasks, cpus };
-            let step = while_away(|| client.begin_step(job, &request))?.step;
+            let (job, client) = (job.parse()?, super::client()?);
+            let step = while_away(|| client.begin_step(job, request))?.step;
             Ok(Recorded { client, job, step })
         };
         match recorded() {
@@ -152,7 +216,7 @@ impl Recorded {
 
     /// Records the end. A step without one ends with its job.
     fn end(&self, ended: StepEnd) {
-        let request = EndStepRequest { step: self.step, exit: ended.exit() };
+        let request = EndStepRequest { step: self.step, exit: ended.exit(), by_time: ended.by_time };
         if let Err(error) = while_away(|| self.client.end_step(self.job, &request)) {
             note!("srun: warning: the accounting has no end of this step: {error}");
         }
@@ -197,8 +261,10 @@ impl Step<'_> {
         let shared = self.shared_files()?;
         let mut printers = vec![];
         let mut inputs = vec![];
-        for nth in 0..self.tasks {
-            match self.start(nth, &shared) {
+        let space = (self.mpi == Mpi::Pmi).then(|| Space::new(self.job, self.number, self.tasks));
+        let processes = if self.mpi == Mpi::Mpirun { 1 } else { self.tasks };
+        for nth in 0..processes {
+            match self.start(nth, &shared, space.as_ref()) {
                 Ok(mut child) => {
                     if self.given.has("label") {
                         printers.extend(labelled(nth, &mut child)?);
@@ -212,7 +278,7 @@ impl Step<'_> {
                     note!("slurmstepd: error: execve(): {word}: {error}");
                     let code = u8::try_from(error.raw_os_error().unwrap_or(1)).unwrap_or(1);
                     note_end_of_task(&self.host, nth, Exit::Code(code.into()));
-                    return Ok(StepEnd { code, signal: None });
+                    return Ok(StepEnd { code, ..StepEnd::default() });
                 }
             }
         }
@@ -227,22 +293,22 @@ impl Step<'_> {
         Ok(ended)
     }
 
-    /// Waits for all tasks, and passes on the signals from processes of the job.
+    /// Waits for all tasks, ends them at the time limit, and passes on the signals from processes of the job.
     fn wait(&self, tasks: &mut [Task], signals: &SignalFd) -> anyhow::Result<StepEnd> {
         let kills = self.given.value("kill-on-bad-exit").is_some_and(|value| value != "0");
-        let limit =
+        let rest =
             self.given.value("wait").and_then(|secs| secs.parse::<u64>().ok()).filter(|secs| *secs > 0);
         let mut worst = StepEnd::default();
-        let mut left = None;
+        let mut due = Due { limit: self.limit.map(|limit| now() + limit), ..Due::default() };
         loop {
             for task in tasks.iter_mut().filter(|task| task.status.is_none()) {
                 let Some(status) = task.child.try_wait()? else { continue };
                 task.status = Some(status);
                 let code = self.code(task.nth, status);
                 if code > worst.code {
-                    worst = StepEnd { code, signal: status.signal() };
+                    (worst.code, worst.signal) = (code, status.signal());
                 }
-                left = left.or(limit.map(Duration::from_secs));
+                due.rest = due.rest.or_else(|| rest.map(|secs| now() + Duration::from_secs(secs)));
             }
             if tasks.iter().all(|task| task.status.is_some()) {
                 return Ok(worst);
@@ -250,13 +316,15 @@ impl Step<'_> {
             if worst.code > 0 && kills {
                 end(tasks, Signal::SIGTERM);
             }
-            let timeout = left.map(|left| Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: 0 });
-            let fd = signals.as_fd();
-            let ready = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], timeout.as_ref());
+            let timeout = due.next().map(|at| at.saturating_duration_since(now()));
+            let timeout = timeout.map(|left| Timespec {
+                tv_sec: left.as_secs().cast_signed(),
+                tv_nsec: left.subsec_nanos().into(),
+            });
+            let ready =
+                poll(&mut [PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)], timeout.as_ref());
             if ready.is_ok_and(|ready| ready == 0) {
-                note!("srun: error: the time of --wait is over; the other tasks are ended");
-                end(tasks, Signal::SIGKILL);
-                left = None;
+                worst.by_time |= self.end_in_time(tasks, &mut due);
             }
             while let Some(info) = signals.read_signal()? {
                 let (number, sender) = (info.ssi_signo.cast_signed(), info.ssi_pid.cast_signed());
@@ -270,6 +338,28 @@ impl Step<'_> {
         }
     }
 
+    /// Signals the tasks whose time is over. Returns whether the time limit has passed.
+    fn end_in_time(&self, tasks: &mut [Task], due: &mut Due) -> bool {
+        let now = now();
+        let is_over = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
+        if is_over(&mut due.rest) {
+            note!("srun: error: the time of --wait is over; the other tasks are ended");
+            end(tasks, Signal::SIGKILL);
+        }
+        if is_over(&mut due.kill) {
+            end(tasks, Signal::SIGKILL);
+        }
+        if !is_over(&mut due.limit) {
+            return false;
+        }
+        let at = stamp(Some(jiff::Timestamp::now()));
+        let (job, step, host) = (self.job, self.number, &self.host);
+        note!("slurmstepd: error: *** STEP {job}.{step} ON {host} CANCELLED AT {at} DUE TO TIME LIMIT ***");
+        end(tasks, Signal::SIGTERM);
+        due.kill = Some(now + KILL_WAIT);
+        true
+    }
+
     /// Returns the exit code of a task, and reports a failure.
     fn code(&self, nth: u64, status: ExitStatus) -> u8 {
         let exit = status.signal().map_or_else(|| Exit::Code(status.code().unwrap_or(1)), Exit::Signal);
@@ -281,10 +371,32 @@ impl Step<'_> {
         u8::try_from(code).unwrap_or(u8::MAX)
     }
 
-    fn start(&self, nth: u64, shared: &Files) -> std::io::Result<Child> {
+    /// Returns the command of a task, or that of the launcher that starts them all.
+    fn command(&self) -> Command {
+        let words = &self.given.words;
+        if self.mpi != Mpi::Mpirun {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]);
+            return command;
+        }
+        // Debian has several launchers, each with a name of its own.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = |name: &&str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+        let launcher = Some("mpirun.openmpi").filter(is_there).unwrap_or("mpirun");
+        let mut command = Command::new(launcher);
+        command
+            .args(["-np", &self.tasks.to_string(), "--oversubscribe", "sh", "-c", AS_TASK, "sh"])
+            .args(words);
+        if own_uid() == 0 {
+            command
+                .envs(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|name| (name, "1")));
+        }
+        command
+    }
+
+    fn start(&self, nth: u64, shared: &Files, space: Option<&Arc<Space>>) -> std::io::Result<Child> {
         let given = self.given;
-        let mut command = Command::new(&given.words[0]);
-        command.args(&given.words[1..]);
+        let mut command = self.command();
         if let Some(folder) = given.value("chdir") {
             command.current_dir(folder);
         }
@@ -299,6 +411,11 @@ impl Step<'_> {
             command.env_clear().envs(export.environment(all)).envs(of_job);
         }
         command.envs(self.variables(nth));
+        let socket = space.map(Space::serve).transpose()?;
+        if let (Some(space), Some(socket)) = (space, &socket) {
+            command.envs(space.variables(nth, socket));
+        }
+        let inherited = socket.as_ref().map(AsRawFd::as_raw_fd);
         let output = shared.output.of_task(self, nth)?;
         let error = match shared.error.of_task(self, nth)? {
             Some(error) => Some(error),
@@ -315,10 +432,15 @@ impl Step<'_> {
         if has_groups() {
             command.process_group(0);
         }
-        // SAFETY: the closure only makes a system call.
+        // SAFETY: the closure only makes system calls, and the socket is open.
         #[allow(unsafe_code)]
         unsafe {
-            command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(Into::into))
+            command.pre_exec(move || {
+                if let Some(socket) = inherited {
+                    rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(socket), FdFlags::empty())?;
+                }
+                SigSet::empty().thread_set_mask().map_err(Into::into)
+            })
         };
         command.spawn()
     }
@@ -426,6 +548,28 @@ impl Step<'_> {
             File::create(&path)?;
         }
         options.open(path)
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a step measures its own run")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The instants at which tasks are signalled.
+#[derive(Default)]
+struct Due {
+    /// The end of the time after the first end of a task.
+    rest: Option<Instant>,
+    /// The time limit.
+    limit: Option<Instant>,
+    /// The end of the time after the signal at the time limit.
+    kill: Option<Instant>,
+}
+
+impl Due {
+    fn next(&self) -> Option<Instant> {
+        [self.rest, self.limit, self.kill].into_iter().flatten().min()
     }
 }
 

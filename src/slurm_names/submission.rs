@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use jiff::Zoned;
 use miserly_api::client::Client;
 use miserly_api::model::{Condition, Filter, Submission, When};
@@ -15,9 +14,9 @@ use miserly_units::slurm::kibibytes;
 
 use super::options::{Given, Value};
 use super::sinfo::queues;
+use super::tables::queue_of_job;
 use super::times::{instant, limit};
 use super::{CLUSTER, host, jobs};
-use crate::commands::live::NOT_IN_TIME;
 
 /// What a job requests, before the queue is known.
 pub(super) struct Requested {
@@ -59,7 +58,6 @@ impl Requested {
                 "job-name" => submission.name = Some(value.to_owned()),
                 "comment" => submission.comment = Some(comment(value)).filter(|text| !text.trim().is_empty()),
                 "time" => options.time = Some(limit(value)?),
-                "partition" => submission.queue = value.split(',').next().map(str::to_owned),
                 "reservation" => options.reservation = Some(value.to_owned()),
                 "begin" => submission.begin = Some(instant(value, &now, false)?),
                 "immediate" => submission.start_within = Some(immediate(value)?),
@@ -103,8 +101,10 @@ impl Requested {
     ///
     /// # Errors
     /// If the daemon does not answer, or has no such queue.
-    pub(super) fn finish(self, client: &Client) -> anyhow::Result<SubmitOptions> {
+    pub(super) fn finish(self, given: &Given, client: &Client) -> anyhow::Result<SubmitOptions> {
         let Requested { mut options, all_cpus, all_memory, singleton } = self;
+        // Lines of this program in a script may have a queue, too.
+        options.submission.queue = queue_of_job(client, given)?.or(options.submission.queue);
         if all_cpus || all_memory {
             let queues = queues(client)?;
             let name = options.reservation.as_ref().or(options.submission.queue.as_ref());
@@ -176,14 +176,7 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
     options.cpus = Some(Cpus::from(cpus));
     options.submission.tasks = tasks;
     options.submission.gpus = gpus.filter(|gpus| *gpus > 0);
-    let amount = |long: &str| match given.value(long) {
-        Some(text) => {
-            let trimmed = text.strip_suffix(['B', 'b']).unwrap_or(text);
-            let wrong = || format!("Invalid --{long} specification: {text}");
-            kibibytes(trimmed).and_then(|kib| kib.checked_mul(1024)).map(Some).ok_or_else(wrong)
-        }
-        None => Ok(None),
-    };
+    let amount = |long| amount(given, long);
     let (memory, of_each, of_gpu) = (amount("mem")?, amount("mem-per-cpu")?, amount("mem-per-gpu")?);
     if memory == Some(0) || (memory.is_none() && of_each == Some(0)) {
         return Ok(true);
@@ -196,6 +189,17 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
         options.submission.memory = Some(of_gpu.saturating_mul(gpus.unwrap_or(1)));
     }
     Ok(false)
+}
+
+/// Returns the bytes of an option with an amount of memory, which is MiB without a unit.
+///
+/// # Errors
+/// Any other text, in the words of Slurm.
+pub(super) fn amount(given: &Given, long: &str) -> Result<Option<u64>, String> {
+    let Some(text) = given.value(long) else { return Ok(None) };
+    let trimmed = text.strip_suffix(['B', 'b']).unwrap_or(text);
+    let bytes = kibibytes(trimmed).and_then(|kib| kib.checked_mul(1024));
+    bytes.map(Some).ok_or_else(|| format!("Invalid --{long} specification: {text}"))
 }
 
 /// Parses generic resources: `gpu:2`, `gpu:a100:2`, `gpu`, `none`.
@@ -329,9 +333,13 @@ pub(super) fn set_variables(given: &Given, submission: &mut Submission) {
         ("SLURM_JOB_GID", nix::unistd::getegid().to_string()),
         ("SLURM_PRIO_PROCESS", "0".to_owned()),
         ("SLURM_NODE_ALIASES", "(null)".to_owned()),
-        ("SLURM_JOB_QOS", "normal".to_owned()),
+        ("SLURM_JOB_QOS", given.value("qos").unwrap_or("normal").to_owned()),
     ];
     environment.extend(same.map(|(name, value)| (name.to_owned(), value)));
+    environment.remove("SLURM_JOB_ACCOUNT");
+    if let Some(account) = given.value("account").filter(|account| !account.is_empty()) {
+        environment.insert("SLURM_JOB_ACCOUNT".to_owned(), account.to_owned());
+    }
     if let Some(tasks) = tasks_per_node {
         environment.insert("SLURM_NTASKS_PER_NODE".to_owned(), tasks.to_owned());
     }
@@ -361,17 +369,6 @@ pub(super) fn without_signal(script: &str, signal: &str) -> String {
         _ => lines.insert(1, &trap),
     }
     lines.join("\n")
-}
-
-/// Returns the exit code of a job that was served.
-///
-/// # Errors
-/// As Slurm's commands, if it had not started within its longest wait.
-pub(super) fn check_started(submission: &Submission, code: ExitCode) -> anyhow::Result<ExitCode> {
-    if submission.start_within.is_some() && code == ExitCode::from(NOT_IN_TIME) {
-        bail!("Unable to allocate resources: Requested resources are busy");
-    }
-    Ok(code)
 }
 
 /// Returns the longest wait of `--immediate`, in seconds: none at all without a value.

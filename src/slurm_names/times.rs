@@ -1,23 +1,25 @@
 //! Slurm's notation of instants.
 
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::{Date, Time};
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use miserly_units::slurm::time_limit;
 
 /// Returns an instant: `now`, `now+1hour`, `now-2days`, `today`, `tomorrow`, `noon`, `midnight`, `16:00`, `MMDDYY`, `MM/DD[/YY]`,
-/// `YYYY-MM-DD[THH:MM[:SS]]`.
+/// `YYYY-MM-DD`, a date with a time in any order, `uts1700000000`.
 ///
 /// A time of day is the next one, or with `past` that of today.
 ///
 /// # Errors
 /// Any other text.
 pub(super) fn instant(text: &str, now: &Zoned, past: bool) -> Result<Timestamp, String> {
-    let found = from_now(text, now).or_else(|| of_calendar(&text.to_ascii_lowercase(), now, past));
+    let lower = text.trim().to_ascii_lowercase();
+    let of_epoch = || Timestamp::from_second(lower.strip_prefix("uts")?.parse().ok()?).ok();
+    let found = of_epoch().or_else(|| from_now(&lower, now)).or_else(|| of_calendar(&lower, now, past));
     found.ok_or_else(|| format!("Invalid time specification: {text}"))
 }
 
 fn from_now(text: &str, now: &Zoned) -> Option<Timestamp> {
-    let rest = text.strip_prefix("now")?;
+    let rest = text.strip_prefix("now")?.trim_start();
     if rest.is_empty() {
         return Some(now.timestamp());
     }
@@ -25,40 +27,60 @@ fn from_now(text: &str, now: &Zoned) -> Option<Timestamp> {
         Some(length) => (1, length),
         None => (-1, rest.strip_prefix('-')?),
     };
+    let length = length.trim_start();
     let digits = length.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = length.split_at(digits);
     let scale = match unit.trim() {
-        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1,
-        "m" | "min" | "mins" | "minute" | "minutes" => 60,
-        "h" | "hour" | "hours" => 3600,
-        "d" | "day" | "days" => 86_400,
-        "w" | "week" | "weeks" => 604_800,
+        "" | "second" | "seconds" => 1,
+        "minute" | "minutes" => 60,
+        "hour" | "hours" => 3600,
+        "day" | "days" => 86_400,
+        "week" | "weeks" => 604_800,
         _ => return None,
     };
     let secs = number.parse::<i64>().ok()?.checked_mul(scale)?;
     now.timestamp().checked_add(SignedDuration::from_secs(sign * secs)).ok()
 }
 
+/// A date, a time of day, or both, in any order.
 fn of_calendar(text: &str, now: &Zoned, past: bool) -> Option<Timestamp> {
     let zoned = |date: Date, time: Time| {
         Some(date.to_datetime(time).to_zoned(now.time_zone().clone()).ok()?.timestamp())
     };
-    let midnight = Time::midnight();
-    match text {
-        "today" => return zoned(now.date(), midnight),
-        "tomorrow" => return zoned(now.date().checked_add(1.day()).ok()?, midnight),
-        _ => {}
+    // `4:30 pm` is one time.
+    let text = text.replace(" am", "am").replace(" pm", "pm");
+    let (mut date, mut time) = (None, None);
+    for word in text.split_ascii_whitespace() {
+        if let Some(found) = time_of_day(word).filter(|_| time.is_none()) {
+            time = Some(found);
+        } else if let Some(found) = day(word, now).filter(|_| date.is_none()) {
+            date = Some(found);
+        } else {
+            let (own, rest) = date_and_time(word)?;
+            if date.is_some() || time.is_some() {
+                return None;
+            }
+            (date, time) = (Some(day(own, now)?), Some(time_of_day(rest)?));
+        }
     }
-    if let Some(time) = time_of_day(text) {
-        let today = zoned(now.date(), time)?;
-        let is_over = today <= now.timestamp() && !past;
-        return if is_over { zoned(now.date().checked_add(1.day()).ok()?, time) } else { Some(today) };
+    match (date, time) {
+        (Some(date), time) => zoned(date, time.unwrap_or_else(Time::midnight)),
+        (None, Some(time)) => {
+            let today = zoned(now.date(), time)?;
+            let is_over = today <= now.timestamp() && !past;
+            if is_over { zoned(now.date().checked_add(1.day()).ok()?, time) } else { Some(today) }
+        }
+        (None, None) => None,
     }
-    // Slurm writes `MM/DD/YY-HH:MM`, and `YYYY-MM-DDTHH:MM`.
-    let separators: &[char] = if text.contains('/') { &['-', ' '] } else { &['t', ' '] };
-    let (date, time) = text.split_once(separators).map_or((text, None), |(date, time)| (date, Some(time)));
-    let time = time.map_or(Some(midnight), time_of_day)?;
-    zoned(day(date, now)?, time)
+}
+
+/// Splits `12/01-10:00`, `12/01/26-10:00`, `2026-12-01T10:00` and `2026-12-01-10:00`.
+fn date_and_time(word: &str) -> Option<(&str, &str)> {
+    if word.contains('/') {
+        return word.split_once('-');
+    }
+    let (date, rest) = word.split_at_checked(10)?;
+    Some((date, rest.strip_prefix(['t', '-'])?))
 }
 
 fn time_of_day(text: &str) -> Option<Time> {
@@ -74,9 +96,8 @@ fn time_of_day(text: &str) -> Option<Time> {
         (None, Some(clock)) => (clock, Some(12)),
         (None, None) => (text, None),
     };
-    let parts: Vec<i8> = clock.trim().split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let parts: Vec<i8> = clock.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [hour, minute, second] = match parts[..] {
-        [hour] if half.is_some() => [hour, 0, 0],
         [hour, minute] => [hour, minute, 0],
         [hour, minute, second] => [hour, minute, second],
         _ => return None,
@@ -86,21 +107,32 @@ fn time_of_day(text: &str) -> Option<Time> {
 }
 
 fn day(text: &str, now: &Zoned) -> Option<Date> {
-    if let Ok(date) = text.parse::<DateTime>().map(DateTime::date).or_else(|_| text.parse::<Date>()) {
-        return Some(date);
+    match text {
+        "today" => return Some(now.date()),
+        "tomorrow" => return now.date().checked_add(1.day()).ok(),
+        _ => {}
     }
     let number = |text: &str| text.parse::<i16>().ok();
-    let parts: Vec<i16> = if text.len() == 6 && text.is_ascii() {
-        [&text[..2], &text[2..4], &text[4..]].into_iter().map(number).collect::<Option<_>>()?
+    if let [year, month, day] = text.split('-').collect::<Vec<_>>()[..] {
+        let [month, day] = [number(month)?, number(day)?];
+        return Date::new(number(year)?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok();
+    }
+    let parts: Vec<i16> = if [4, 6].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        (0..text.len()).step_by(2).map(|at| number(&text[at..at + 2])).collect::<Option<_>>()?
     } else {
         text.split(['/', '.']).map(number).collect::<Option<_>>()?
     };
     let (month, day, year) = match parts[..] {
         [month, day] => (month, day, now.year()),
-        [month, day, year] => (month, day, if year < 100 { 2000 + year } else { year }),
+        [month, day, year @ 0..100] => (month, day, 2000 + year),
         _ => return None,
     };
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
+}
+
+/// Returns whether a text means no time limit.
+pub(super) fn is_unlimited(text: &str) -> bool {
+    ["UNLIMITED", "INFINITE", "-1", "0"].contains(&text.to_ascii_uppercase().as_str())
 }
 
 /// Returns the seconds of a time limit, where a bare number is minutes.
@@ -108,7 +140,7 @@ fn day(text: &str, now: &Zoned) -> Option<Date> {
 /// # Errors
 /// Any other text. A job without a limit is refused, too.
 pub(super) fn limit(text: &str) -> Result<u64, String> {
-    if ["UNLIMITED", "INFINITE", "-1", "0"].contains(&text.to_ascii_uppercase().as_str()) {
+    if is_unlimited(text) {
         return Err(format!(
             "--time={text}: a job has a time limit, because later jobs are promised a start"
         ));
@@ -147,7 +179,19 @@ mod tests {
         check("16:00", false, Some("2026-03-04T16:00:00Z"));
         check("08:00", false, Some("2026-03-05T08:00:00Z"));
         check("08:00", true, Some("2026-03-04T08:00:00Z"));
-        check("4pm", false, Some("2026-03-04T16:00:00Z"));
+        check("4:00pm", false, Some("2026-03-04T16:00:00Z"));
+        check("4:30 PM", false, Some("2026-03-04T16:30:00Z"));
+        check("NOW - 1day", true, Some("2026-03-03T10:30:00Z"));
+        check("now -1week", true, Some("2026-02-25T10:30:00Z"));
+        check("midnight", true, Some("2026-03-04T00:00:00Z"));
+        check("noon", true, Some("2026-03-04T12:00:00Z"));
+        check("noon tomorrow", true, Some("2026-03-05T12:00:00Z"));
+        check("10:00 12/01", true, Some("2026-12-01T10:00:00Z"));
+        check("1201", true, Some("2026-12-01T00:00:00Z"));
+        check("12.01.26", true, Some("2026-12-01T00:00:00Z"));
+        check("2026-12-01-10:00", true, Some("2026-12-01T10:00:00Z"));
+        check("2026-12-01 10:00", true, Some("2026-12-01T10:00:00Z"));
+        check("uts1700000000", true, Some("2023-11-14T22:13:20Z"));
         check("today", true, Some("2026-03-04T00:00:00Z"));
         check("tomorrow", false, Some("2026-03-05T00:00:00Z"));
         check("teatime", false, Some("2026-03-04T16:00:00Z"));
@@ -158,7 +202,25 @@ mod tests {
         check("12/01/26-08:00", false, Some("2026-12-01T08:00:00Z"));
         check("120126", false, Some("2026-12-01T00:00:00Z"));
         check("12/01", false, Some("2026-12-01T00:00:00Z"));
-        for wrong in ["", "soon", "now*2", "now+2moons", "25:00", "13/13/26", "2026-13-01"] {
+        for wrong in [
+            "",
+            "soon",
+            "now*2",
+            "now+2moons",
+            "25:00",
+            "13/13/26",
+            "2026-13-01",
+            "now-1d",
+            "now-5min",
+            "4pm",
+            "16",
+            "yesterday",
+            "12/01/2026",
+            "2026-12-01T10",
+            "noon noon",
+            "today+1day",
+            "utsx",
+        ] {
             check(wrong, false, None);
         }
     }

@@ -16,10 +16,10 @@ rule fails:
     shell: "exit 3"
 """
 
-def snakemake(target):
+def snakemake(target, account="physics"):
     words = ["-m", "snakemake", "--executor", "slurm", "--jobs", "2", "--seconds-between-status-checks", "5"]
-    options = ["--slurm-init-seconds-before-status-checks", "5", "--default-resources", "slurm_partition=batch"]
-    return subprocess.run([sys.executable, *words, *options, "--", target]).returncode
+    options = ["--slurm-init-seconds-before-status-checks", "5", "--default-resources", "slurm_partition=main"]
+    return subprocess.run([sys.executable, *words, *options, f"slurm_account={account}", "--", target]).returncode
 
 
 with open("Snakefile", "w") as file:
@@ -27,3 +27,5 @@ with open("Snakefile", "w") as file:
 assert snakemake("all") == 0
 assert open("out1.txt").read().startswith("1 ")
 assert snakemake("never.txt") != 0
+# The plug-in asks for the accounts before it submits.
+assert snakemake("out3.txt", account="unknown") != 0

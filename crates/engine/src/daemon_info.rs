@@ -1,6 +1,6 @@
 //! Facts about the daemon that the engine displays and cannot find out itself.
 
-use miserly_api::model::{CriticalPriority, Unenforced};
+use miserly_api::model::{CriticalPriority, SlurmTables, Unenforced};
 
 use crate::{ClockMark, QueueUsers};
 
@@ -28,6 +28,8 @@ pub struct DaemonInfo {
     pub owner: u32,
     /// The operators other than root and the daemon's user. They may change every job, too.
     pub operators: QueueUsers,
+    /// The queues for names of Slurm.
+    pub slurm: SlurmTables,
     /// Whether the launcher runs jobs as their users. If not, all run as the daemon's user.
     pub runs_as_users: bool,
     /// The user that stands for all users without a number in this user namespace.

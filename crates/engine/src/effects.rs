@@ -271,7 +271,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             uid: record.uid,
             credential: record.credential.clone(),
             output: output_path::output(record),
-            append: ordinal > 1,
+            append: ordinal > 1 || record.submission.append,
             waits,
             restart: record.restarts,
             ordinal,

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use miserly_attempt::shim::CpuTime;
 use rustix::io::Errno;
 
 /// The clock ticks of a second (`USER_HZ`), the same for all programs of these platforms.
@@ -19,8 +20,8 @@ pub(crate) struct Stat {
     pub(crate) group: u32,
     pub(crate) session: u32,
     threads: u32,
-    /// Time on processors, with that of children that it has waited for, in clock ticks.
-    cpu_ticks: u64,
+    /// Time on processors, in clock ticks: its own, and that of children that it has waited for.
+    cpu_ticks: [u64; 2],
     /// Start in clock ticks since the boot. It distinguishes processes that reuse a number.
     pub(crate) start_time: u64,
 }
@@ -30,13 +31,14 @@ impl Stat {
     /// bracket.
     fn parse(line: &str) -> Option<Stat> {
         let (pid, fields) = split(line)?;
+        let ticks = |fields: &[&str]| fields.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
         Some(Stat {
             pid: pid.parse().ok()?,
             state: *fields.first()?.as_bytes().first()?,
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
-            cpu_ticks: fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum(),
+            cpu_ticks: [ticks(fields.get(11..13)?), ticks(fields.get(13..15)?)],
             threads: fields.get(17)?.parse().ok()?,
             start_time: fields.get(19)?.parse().ok()?,
         })
@@ -61,9 +63,11 @@ impl Stat {
         Stat::from_file(&format!("/proc/{pid}/stat"))
     }
 
-    /// Returns the time on processors, with that of children that the process has waited for.
-    pub(crate) fn cpu_time(&self) -> Duration {
-        Duration::from_millis(self.cpu_ticks.saturating_mul(1000 / CLOCK_TICKS))
+    /// Returns the time on processors.
+    pub(crate) fn cpu_time(&self) -> CpuTime {
+        let time = |ticks: u64| Duration::from_millis(ticks.saturating_mul(1000 / CLOCK_TICKS));
+        let [own, of_children] = self.cpu_ticks.map(time);
+        CpuTime { own, of_children }
     }
 
     /// Returns whether no thread of the process runs any more, reaped or not.
@@ -192,11 +196,12 @@ mod tests {
             parent: 5,
             group: 70,
             session: 60,
-            cpu_ticks: 100,
+            cpu_ticks: [30, 70],
             threads: 3,
             start_time: 4242,
         };
-        assert_eq!((stat, stat.cpu_time()), (expected, Duration::from_secs(1)));
+        let [own, of_children] = [300, 700].map(Duration::from_millis);
+        assert_eq!((stat, stat.cpu_time()), (expected, CpuTime { own, of_children }));
         assert_eq!(Stat::parse("77 (a) R 1 2"), None);
     }
 

@@ -349,6 +349,7 @@ fn daemon_info(options: &Options, executor: &Executor, groups: &JobGroups) -> Da
         pid: i32::try_from(std::process::id()).unwrap_or_default(),
         owner: rustix::process::getuid().as_raw(),
         operators: options.configuration.operators.clone(),
+        slurm: options.configuration.slurm.clone(),
         runs_as_users,
         overflow_uid: Some(miserly_executor::overflow_user()),
         users: AccountNames(users::name),

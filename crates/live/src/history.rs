@@ -153,7 +153,7 @@ pub fn finished_jobs(folder: &Path) -> Result<Vec<FinishedJob>, HistoryError> {
 }
 
 fn finished(record: Record) -> Option<FinishedJob> {
-    let runs = record.runs();
+    let (runs, time) = (record.runs(), record.own_limit());
     let JobState::Finished(phase) = record.state else { return None };
     let (started, outcome) = match *phase {
         Phase::Done { start, exit, .. } => (Some(start), JobOutcome::Done(exit)),
@@ -169,7 +169,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         queue: record.queue.to_string(),
         cpus: record.submission.cpus,
         memory: record.memory.kilobytes(),
-        time: record.time,
+        time,
         submitted: record.submitted,
         begin: record.submission.begin,
         started,

@@ -104,7 +104,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         }
         match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {
             Ok(()) => {
-                engine.set_operators(configuration.operators.clone());
+                engine.set_names(configuration.operators.clone(), configuration.slurm.clone());
                 self.apply(&configuration);
                 Ok(None)
             }

@@ -742,11 +742,11 @@ impl World {
             },
             Request::Step { tag, ends: None } => DaemonRequest::BeginStep {
                 job: self.job_of(tag)?,
-                step: BeginStepRequest { name: "step".to_owned(), tasks: 1, cpus: 1 },
+                step: BeginStepRequest { name: "step".to_owned(), tasks: 1, cpus: 1, limit: None },
             },
             Request::Step { tag, ends: Some(step) } => DaemonRequest::EndStep {
                 job: self.job_of(tag)?,
-                end: EndStepRequest { step, exit: Exit::Code(0) },
+                end: EndStepRequest { step, exit: Exit::Code(0), by_time: false },
             },
             Request::Modify { tag, time, cpus, before, move_promises } => DaemonRequest::Modify {
                 job: self.job_of(tag)?,
@@ -927,10 +927,8 @@ impl World {
 /// Returns whether users have another job than before.
 fn is_other(before: Option<&JobRow>, now: &JobRow) -> bool {
     let record = |row: &JobRow| serde_json::from_str::<Record>(&row.body).ok();
-    let of_users = |row| {
-        let limit = |of: &Record| of.time - of.overrun.unwrap_or(Span::ZERO);
-        record(row).map(|of| (limit(&of), of.submission, of.held_by, of.state == JobState::Held))
-    };
+    let of_users =
+        |row| record(row).map(|of| (of.own_limit(), of.submission, of.held_by, of.state == JobState::Held));
     before.is_none_or(|before| before != now && of_users(before) != of_users(now))
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use clap::Args;
 use jiff::Timestamp;
 use miserly_api::model::{JobRef, Modification, NewEnvironment, RawVariable, TimeBound};
-use miserly_api::submit::{Export, gpus, length_of_time, memory, when};
+use miserly_api::submit::{Export, gpus, length_of_time, memory, wait_time, when};
+use miserly_units::UnitError;
 
 use super::{JobsArgs, one_job};
 
@@ -60,6 +61,14 @@ pub(crate) struct ModifyArgs {
     #[arg(long, value_name = "WHEN", value_parser = bound, group = "change")]
     pub(crate) deadline: Option<Bound>,
 
+    /// The new longest wait, such as 10min, from the submission or from the earliest start; none removes it
+    #[arg(long, value_name = "TIME", value_parser = wait, group = "change")]
+    pub(crate) start_within: Option<Wait>,
+
+    /// Whether the job may run on past its time limit while no other job needs its place
+    #[arg(long, value_name = "true|false", group = "change")]
+    pub(crate) overrun_if_idle: Option<bool>,
+
     /// The new environment, from the present one of this command: ALL, NONE, or a list of NAME and NAME=VALUE, separated by commas
     #[arg(long, value_name = "WHAT", value_parser = Export::parse, group = "change")]
     pub(crate) export: Option<Export>,
@@ -89,6 +98,14 @@ fn bound(text: &str) -> Result<Bound, String> {
     if text == "none" { Ok(Bound(None)) } else { when(text).map(|at| Bound(Some(at))) }
 }
 
+/// The longest wait, or its removal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait(Option<f64>);
+
+fn wait(text: &str) -> Result<Wait, UnitError> {
+    if text == "none" { Ok(Wait(None)) } else { wait_time(text).map(|secs| Wait(Some(secs))) }
+}
+
 impl ModifyArgs {
     /// Returns the changes. `before` is the number of the job whose place is taken. `environment` is that of this command, as text
     /// and as bytes.
@@ -102,7 +119,9 @@ impl ModifyArgs {
             Box::new(NewEnvironment { text: export.environment(text), bytes: export.raw_environment(bytes) })
         };
         let removed = |given: Option<Bound>, which| given.filter(|Bound(at)| at.is_none()).map(|_| which);
-        let remove = [removed(self.begin, TimeBound::Begin), removed(self.deadline, TimeBound::Deadline)];
+        let waits = self.start_within.filter(|Wait(secs)| secs.is_none()).map(|_| TimeBound::StartWithin);
+        let remove =
+            [removed(self.begin, TimeBound::Begin), removed(self.deadline, TimeBound::Deadline), waits];
         Modification {
             name: self.name.clone(),
             cpus: self.cpus,
@@ -113,6 +132,8 @@ impl ModifyArgs {
             queue: self.queue.clone(),
             begin: self.begin.and_then(|Bound(at)| at),
             deadline: self.deadline.and_then(|Bound(at)| at),
+            start_within: self.start_within.and_then(|Wait(secs)| secs),
+            overrun_if_idle: self.overrun_if_idle,
             remove: remove.into_iter().flatten().collect(),
             environment: self.export.as_ref().map(exported),
             before,

@@ -113,7 +113,7 @@ pub(crate) use self::text::local;
 #[cfg(feature = "slurm")]
 pub(crate) use self::text::{counted, matches_pattern, table};
 pub(crate) use self::usage::run as usage;
-pub(crate) use self::wait::{NOT_IN_TIME, run as wait};
+pub(crate) use self::wait::run as wait;
 pub(crate) use self::what_if::run as what_if;
 use crate::args::{DaemonArgs, DaemonCommand};
 use crate::commands::{success_of, talk};

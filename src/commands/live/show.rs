@@ -115,7 +115,7 @@ fn shown(job: &JobView, sentence: Option<&str>, instants: Instants) -> String {
         line("planned", &format!("{}; not a promise", instants.text(planned)));
     }
     for judged in &job.judged {
-        line("judged", &judged_text(judged, instants));
+        line("judged", &judged_text(job, judged, instants));
     }
     line("request", &request(job, instants));
     for (key, value) in details(job) {
@@ -419,7 +419,7 @@ fn risk_text(risk: AtRisk) -> String {
 }
 
 /// Returns a judged promise in words.
-fn judged_text(judged: &JudgedPromise, instants: Instants) -> String {
+fn judged_text(job: &JobView, judged: &JudgedPromise, instants: Instants) -> String {
     let why = judged.why.map(|why| format!(": {}", promise_cause(why))).unwrap_or_default();
     let judgement = match judged.judgement {
         Judgement::Kept => "kept".to_owned(),
@@ -427,6 +427,9 @@ fn judged_text(judged: &JudgedPromise, instants: Instants) -> String {
             format!("late by {}{why}", duration_rounded(span_of_seconds(judged.by.unwrap_or_default())))
         }
         Judgement::Lost => format!("lost, no start{why}"),
+        Judgement::Withdrawn if matches!(job.phase, Phase::Failed { why: Failure::NotInTime, .. }) => {
+            "given up by then, as its user requested".to_owned()
+        }
         Judgement::Withdrawn => "withdrawn by its user".to_owned(),
     };
     format!("a start by {}: {judgement}", instants.text(judged.promised))

@@ -16,7 +16,7 @@ use crate::failure::print_failure;
 const OVERRUN: u8 = 124;
 
 /// The exit code of a job that had not started by its latest start.
-pub(crate) const NOT_IN_TIME: u8 = 123;
+const NOT_IN_TIME: u8 = 123;
 
 pub(crate) fn run(args: &JobsArgs) -> anyhow::Result<ExitCode> {
     let client = client(&args.daemon)?;

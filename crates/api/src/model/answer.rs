@@ -1,5 +1,7 @@
 //! Replies of the daemon.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +193,9 @@ pub struct Status {
     pub pressure: Option<Pressure>,
     /// The queues, in order.
     pub queues: Vec<QueueStatus>,
+    /// The queues for names of Slurm; absent without such tables.
+    #[serde(default, skip_serializing_if = "SlurmTables::is_empty")]
+    pub slurm: SlurmTables,
     /// The guarantees that it cannot enforce on this machine.
     pub unenforced: Vec<Unenforced>,
     /// The priority of jobs in their windows over other programs; absent if the daemon does not know.
@@ -227,6 +232,27 @@ pub struct Status {
     /// What became of forecasts; absent if none was audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecasts: Option<ForecastRecord>,
+}
+
+/// The queues for partitions, accounts and qualities of service of Slurm, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct SlurmTables {
+    /// The queues for other names of partitions.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub partitions: BTreeMap<String, String>,
+    /// The queues for accounts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, String>,
+    /// The queues for qualities of service.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub qos: BTreeMap<String, String>,
+}
+
+impl SlurmTables {
+    fn is_empty(&self) -> bool {
+        *self == SlurmTables::default()
+    }
 }
 
 /// A job that the daemon could not place. It is held until it is released or cancelled; an attempt that it has runs on.

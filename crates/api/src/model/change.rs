@@ -35,6 +35,12 @@ pub struct Modification {
     /// The new deadline of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// The new longest wait, in seconds, from the submission or from the earliest start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_within: Option<f64>,
+    /// Whether the job may run on past its time limit while no other job needs its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overrun_if_idle: Option<bool>,
     /// The limits on its time that the job loses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<TimeBound>,
@@ -75,9 +81,12 @@ pub enum TimeBound {
     Begin,
     /// The deadline of the end.
     Deadline,
+    /// The longest wait.
+    StartWithin,
 }
 
 /// A change of a job whose effects on promises are asked for.
+#[allow(clippy::large_enum_variant, reason = "a request has one change")]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobChange {

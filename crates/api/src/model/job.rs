@@ -54,7 +54,7 @@ pub struct JobView {
     /// The indexes of the GPUs that it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub has_gpus: Vec<u32>,
-    /// The time limit, in seconds.
+    /// The time limit, in seconds, without what the job was given past it.
     pub time: f64,
     /// Whether it is a script.
     pub script: bool,

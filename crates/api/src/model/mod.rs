@@ -44,7 +44,8 @@ mod selection;
 pub use answer::{
     Accepted, AdoptedAttempt, ConfigurationReading, CriticalPriority, ForecastRecord, GroupUsage, JobIds,
     NoPromise, Pool, Pools, Possible, Pressure, PressureOn, Problem, ProblemCode, QueueStatus, Quote,
-    SetAsideJob, SharedCpus, Slice, Stall, StateDamage, Status, Submitted, Unenforced, UserUsage,
+    SetAsideJob, SharedCpus, Slice, SlurmTables, Stall, StateDamage, Status, Submitted, Unenforced,
+    UserUsage,
 };
 pub use change::{JobChange, Modification, ModifyRequest, MovedPromise, Moves, NewEnvironment, TimeBound};
 pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};

@@ -18,6 +18,9 @@ pub struct StepView {
     pub cpus: u64,
     /// The start.
     pub started: Timestamp,
+    /// Its time limit, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
     /// The end; absent if it runs, or ended with its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<StepEnd>,
@@ -30,6 +33,9 @@ pub struct StepEnd {
     pub at: Timestamp,
     /// The worst exit status of its tasks.
     pub exit: Exit,
+    /// Whether its time limit ended it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_time: bool,
 }
 
 /// The body of a request that records the start of a step.
@@ -42,6 +48,9 @@ pub struct BeginStepRequest {
     pub tasks: u64,
     /// The processors of all its tasks.
     pub cpus: u64,
+    /// Its time limit, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
 }
 
 /// The body of a request that records the end of a step.
@@ -52,6 +61,9 @@ pub struct EndStepRequest {
     pub step: u32,
     /// The worst exit status of its tasks.
     pub exit: Exit,
+    /// Whether it was ended at its time limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_time: bool,
 }
 
 /// The number of a step in the run of its job.

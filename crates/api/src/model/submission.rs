@@ -191,6 +191,10 @@ pub struct Submission {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "super::lossless::optional")]
     #[schema(value_type = Option<PathText>)]
     pub error: Option<PathBuf>,
+    /// Whether the first run appends to these files, too. Any later one does.
+    #[cfg_attr(feature = "options", arg(skip))]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub append: bool,
     /// The file mode creation mask.
     #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default = "mask")]

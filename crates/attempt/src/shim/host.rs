@@ -217,8 +217,24 @@ pub trait Host {
 }
 
 /// Processor times of the processes of a job: of its control group under the numbers 0, or of each process under its number and
-/// its start, with its children that it has waited for.
-pub type CpuTimes = Vec<((u32, u64), Duration)>;
+/// its start.
+pub type CpuTimes = Vec<((u32, u64), CpuTime)>;
+
+/// The processor time of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// Its own.
+    pub own: Duration,
+    /// That of the children for which it has waited, and of theirs.
+    pub of_children: Duration,
+}
+
+impl CpuTime {
+    /// Returns the time of a process without children, or of a whole group.
+    pub fn own(own: Duration) -> CpuTime {
+        CpuTime { own, of_children: Duration::ZERO }
+    }
+}
 
 /// The class of a thread in the window of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

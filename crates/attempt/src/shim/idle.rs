@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::host::CpuTimes;
+use super::host::{CpuTime, CpuTimes};
 use crate::protocol::Activity;
 use crate::spec::IdleRule;
 use crate::time::BootTime;
@@ -30,14 +30,22 @@ pub(super) struct IdleWatch {
 struct Look {
     at: BootTime,
     /// What the processes had used, by their identities.
-    used: BTreeMap<(u32, u64), Duration>,
+    used: BTreeMap<(u32, u64), CpuTime>,
 }
 
 impl Look {
-    /// Returns the processor time that was used since an earlier look. What a process used that has ended since is unknown.
+    /// Returns the processor time that was used since an earlier look.
+    ///
+    /// What a process used that has ended is part of the time of its parent, if that has waited for it. Only what was unknown at
+    /// the earlier look counts of it.
     fn since(&self, earlier: &Look) -> Duration {
         let before = |id| earlier.used.get(id).copied().unwrap_or_default();
-        self.used.iter().map(|(id, used)| used.saturating_sub(before(id))).sum()
+        let grown = |of: fn(&CpuTime) -> Duration| -> Duration {
+            self.used.iter().map(|(id, used)| of(used).saturating_sub(of(&before(id)))).sum()
+        };
+        let ended = earlier.used.iter().filter(|(id, _)| !self.used.contains_key(id));
+        let known: Duration = ended.map(|(_, used)| used.own + used.of_children).sum();
+        grown(|used| used.own) + grown(|used| used.of_children).saturating_sub(known)
     }
 }
 
@@ -125,7 +133,9 @@ mod tests {
             *used += MINUTE / 2 / 1000 * share;
             let time = Duration::from_micros(used.unsigned_abs());
             actions.extend(
-                watch.look(BootTime(half * MINUTE / 2), vec![((7, 1), time)]).map(|action| (half, action)),
+                watch
+                    .look(BootTime(half * MINUTE / 2), vec![((7, 1), CpuTime::own(time))])
+                    .map(|action| (half, action)),
             );
         }
         actions
@@ -151,7 +161,7 @@ mod tests {
     #[test]
     fn short_processes_count_and_the_end_of_one_does_not() {
         let mut watch = watch(false);
-        let ms = Duration::from_millis;
+        let ms = |ms| CpuTime::own(Duration::from_millis(ms));
         watch.look(BootTime(0), vec![((7, 1), ms(90_000))]);
         assert_eq!(watch.look(BootTime(MINUTE / 2), vec![((8, 2), ms(700))]), None);
         assert_eq!(watch.active_at, BootTime(MINUTE / 2), "the time of a new process");
@@ -170,5 +180,22 @@ mod tests {
         watch.begin_again(BootTime(60 * MINUTE));
         assert_eq!(watch.look_at(), BootTime(60 * MINUTE + MINUTE / 2));
         assert_eq!(look(&mut watch, 121..129, 0, &mut used), [], "it was stopped");
+    }
+
+    #[test]
+    fn the_time_of_an_ended_child_counts_once() {
+        let time = |own, of_children| CpuTime {
+            own: Duration::from_secs(own),
+            of_children: Duration::from_secs(of_children),
+        };
+        let look =
+            |used: &[((u32, u64), CpuTime)]| Look { at: BootTime(0), used: used.iter().copied().collect() };
+        let (shell, child) = ((1, 1), (2, 2));
+        let earlier = look(&[(shell, time(1, 5)), (child, time(90, 7))]);
+        let since = |used: &[_]| look(used).since(&earlier).as_secs();
+        assert_eq!(since(&[(shell, time(1, 102))]), 0, "its parent has waited for it");
+        assert_eq!(since(&[(shell, time(1, 105))]), 3, "it worked before its end");
+        assert_eq!(since(&[(shell, time(4, 5))]), 3, "another process has waited for it");
+        assert_eq!(since(&[(shell, time(1, 8)), (child, time(90, 7))]), 3, "a short process");
     }
 }

@@ -34,7 +34,7 @@ mod queue_programs;
 
 mod pending_end;
 
-pub use host::{CpuTimes, Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
+pub use host::{CpuTime, CpuTimes, Events, Host, Reaped, Recipients, Signal, StopScan, ThreadClass};
 pub use life::Shim;
 pub use main_process::{Permission, SetupFailure, SetupMessage};
 pub use stop::STOP_TIMEOUT;

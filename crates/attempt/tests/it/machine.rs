@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use miserly_attempt::files::{Flush, STARTED};
 use miserly_attempt::shim::{
-    self, CpuTimes, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
+    self, CpuTime, CpuTimes, Events, Host, Reaped, Recipients, SetupMessage, Signal, StopScan, ThreadClass,
 };
 use miserly_attempt::{
     AttemptSpec, BootId, BootTime, Connection, CriticalPriority, DaemonHost, Exit, Files, FindError,
@@ -575,7 +575,7 @@ impl Host for Shim {
 
     fn cpu_times(&self) -> io::Result<CpuTimes> {
         let used = self.0.now.get().min(self.0.busy_until.get()).since(at(0));
-        Ok(vec![((2, 1), used)])
+        Ok(vec![((2, 1), CpuTime::own(used))])
     }
 
     fn write_to_job(&mut self, text: &str) -> io::Result<()> {

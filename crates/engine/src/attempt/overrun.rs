@@ -164,16 +164,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Takes back what a job was given past its time limit, since it runs again.
     pub(crate) fn take_overrun_back(&mut self, number: i64) {
         let Some(record) = self.jobs.get_mut(number) else { return };
-        let (Some(overrun), time) = (record.overrun.take(), record.time) else { return };
-        self.jobs.set_time_limit(number, time - overrun);
+        let own = record.own_limit();
+        if record.overrun.take().is_some() {
+            self.jobs.set_time_limit(number, own);
+        }
     }
 }
 
 impl Record {
     /// Returns the step by which the window of the job grows past its time limit.
     fn overrun_step(&self) -> Span {
-        let limit = self.time - self.overrun.unwrap_or(Span::ZERO);
-        Span::from_ticks(limit.ticks() / STEPS_OF_LIMIT).clamp(SHORTEST_STEP, LONGEST_STEP)
+        Span::from_ticks(self.own_limit().ticks() / STEPS_OF_LIMIT).clamp(SHORTEST_STEP, LONGEST_STEP)
     }
 }
 

@@ -396,15 +396,19 @@ impl Record {
         self.attempt().or(self.waiting_attempt())
     }
 
+    /// Returns the number of the present or last attempt, 0 before the first one. A shim that waits is none.
+    pub(crate) fn last_attempt(&self) -> u32 {
+        self.attempts - u32::from(self.waits.is_some())
+    }
+
     /// Returns how often the command was begun, as far as that is known.
     pub fn runs(&self) -> u32 {
-        self.attempts - u32::from(self.waits.is_some()) - self.never_ran
+        self.last_attempt() - self.never_ran
     }
 
     /// Returns the steps of the present or last attempt.
-    pub(crate) fn steps_of_last_run(&self) -> &[StepView] {
-        let attempt = self.attempts - u32::from(self.waits.is_some());
-        self.steps.as_deref().map_or(&[], |steps| steps.of_attempt(attempt))
+    pub(crate) fn steps_of_last_attempt(&self) -> &[StepView] {
+        self.steps.as_deref().map_or(&[], |steps| steps.of_attempt(self.last_attempt()))
     }
 
     /// Returns whether a command of the job has begun, or is to begin now.
@@ -420,6 +424,11 @@ impl Record {
     /// Returns the time limit of a job that is time-sliced.
     pub(crate) fn limit(&self) -> Span {
         self.time
+    }
+
+    /// Returns the time limit of the user, without what the job was given past it.
+    pub fn own_limit(&self) -> Span {
+        self.time - self.overrun.unwrap_or(Span::ZERO)
     }
 
     /// Returns the remaining time in which the job may run.

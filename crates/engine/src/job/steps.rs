@@ -1,7 +1,7 @@
 //! The steps of a run of a job.
 
 use jiff::Timestamp;
-use miserly_api::model::{BeginStepRequest, EndStepRequest, StepEnd, StepView};
+use miserly_api::model::{BeginStepRequest, EndStepRequest, StepEnd, StepView, is_blank, is_invisible};
 use serde::{Deserialize, Serialize};
 
 /// The most steps that are remembered of a run.
@@ -34,9 +34,11 @@ impl StepLog {
         }
         let number = self.next;
         self.next = number.saturating_add(1);
-        let BeginStepRequest { name, tasks, cpus } = step;
-        let name = name.chars().take(MOST_NAME).collect();
-        self.steps.push(StepView { step: number, name, tasks, cpus, started: at, ended: None });
+        let BeginStepRequest { name, tasks, cpus, limit } = step;
+        // The name is that of a program, or of a user: all see it as it is.
+        let name: String = name.replace(is_invisible, "?").chars().take(MOST_NAME).collect();
+        let name = if is_blank(&name) { "?".to_owned() } else { name };
+        self.steps.push(StepView { step: number, name, tasks, cpus, started: at, limit, ended: None });
         number
     }
 
@@ -44,7 +46,7 @@ impl StepLog {
     pub(crate) fn end(&mut self, at: Timestamp, end: EndStepRequest) -> bool {
         let mut running = self.steps.iter_mut().filter(|step| step.ended.is_none());
         let Some(step) = running.find(|step| step.step == end.step) else { return false };
-        step.ended = Some(StepEnd { at, exit: end.exit });
+        step.ended = Some(StepEnd { at, exit: end.exit, by_time: end.by_time });
         true
     }
 
@@ -65,9 +67,9 @@ mod tests {
         let mut log = StepLog::default();
         let at = Timestamp::UNIX_EPOCH;
         let begin = |log: &mut StepLog, attempt| {
-            log.begin(attempt, at, BeginStepRequest { name: "x".repeat(500), tasks: 2, cpus: 4 })
+            log.begin(attempt, at, BeginStepRequest { name: "x".repeat(500), tasks: 2, cpus: 4, limit: None })
         };
-        let end = |step| EndStepRequest { step, exit: Exit::Code(0) };
+        let end = |step| EndStepRequest { step, exit: Exit::Code(0), by_time: false };
         assert_eq!(begin(&mut log, 1), 0);
         for step in 1..=600 {
             assert_eq!(begin(&mut log, 1), step);
@@ -80,5 +82,19 @@ mod tests {
         assert_eq!(begin(&mut log, 2), 0);
         assert_eq!(log.of_attempt(2).len(), 1);
         assert!(!log.end(at, end(600)));
+    }
+
+    #[test]
+    fn a_name_is_shown_as_it_is() {
+        let mut log = StepLog::default();
+        for name in ["a\u{202e}b\nc", " "] {
+            log.begin(
+                1,
+                Timestamp::UNIX_EPOCH,
+                BeginStepRequest { name: name.to_owned(), tasks: 1, cpus: 1, limit: None },
+            );
+        }
+        let names: Vec<&str> = log.of_attempt(1).iter().map(|step| &step.name[..]).collect();
+        assert_eq!(names, ["a?b?c", "?"]);
     }
 }

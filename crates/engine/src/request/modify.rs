@@ -15,7 +15,7 @@ use miserly_marks::{mark, mark_variant};
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::request::handler::{Handled, RequestError};
 use crate::request::trial::TriedRound;
-use crate::submission::check::{check, longest_wait, wait_until};
+use crate::submission::check::{check, check_overrun, longest_wait, wait_until};
 use crate::submission::size;
 use crate::submission::submit::refused;
 use crate::{Caller, Credential, DaemonReply, Engine, JobState, Journal, Launcher, Now, Record, Snapshot};
@@ -452,14 +452,21 @@ impl Snapshot {
         launchable(&submission, &name)?;
         let (time, memory) = check(queue, &submission)?;
         self.check_deadline(queue, &submission)?;
+        check_overrun(queue, &submission)?;
         let removes = |bound| changes.remove.contains(&bound);
         let ticks = |wall| now.ticks_at(wall);
         let begin = changes.begin.map(ticks).or(before.begin.filter(|_| !removes(TimeBound::Begin)));
-        let start_by = if begin == before.begin {
+        let keeps_wait = begin == before.begin && submission.start_within == before.submission.start_within;
+        let start_by = if keeps_wait {
             before.start_by
         } else {
             longest_wait(&submission)?.map(|wait| wait_until(ticks(before.submitted), begin, wait))
         };
+        if changes.start_within.is_some() && start_by.is_some_and(|by| by <= now.ticks) {
+            mark!("refused: the new longest wait is over");
+            let message = "the job has waited longer already; the wait counts from its submission, or from its earliest start";
+            return Err(Problem::with_field("start_within", message));
+        }
         Ok(Record {
             // An unchanged limit keeps its ticks: seconds are not exact.
             time: changes.time.map_or(before.time, |_| time),
@@ -491,6 +498,10 @@ impl Snapshot {
             queue: Some(queue),
             begin: changes.begin.or(old.begin.filter(|_| !removes(TimeBound::Begin))),
             deadline: changes.deadline.or(old.deadline.filter(|_| !removes(TimeBound::Deadline))),
+            start_within: changes
+                .start_within
+                .or(old.start_within.filter(|_| !removes(TimeBound::StartWithin))),
+            overrun_if_idle: changes.overrun_if_idle.unwrap_or(old.overrun_if_idle),
             ..old.clone()
         };
         let submission = match changes.environment.as_deref() {

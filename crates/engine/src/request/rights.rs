@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use miserly_api::model::{JobView, Problem, ProblemCode};
+use miserly_api::model::{JobView, Problem, ProblemCode, SlurmTables};
 use miserly_marks::mark;
 
 use crate::{Caller, DaemonInfo, Engine, Journal, Launcher, Now, Queue, QueueUsers, Record, Snapshot};
@@ -81,9 +81,10 @@ impl DaemonInfo {
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
-    /// Sets the operators other than root and the daemon's user, from now on.
-    pub fn set_operators(&mut self, operators: QueueUsers) {
-        Arc::make_mut(&mut self.info).operators = operators;
+    /// Sets the operators other than root and the daemon's user, and the queues for names of Slurm, from now on.
+    pub fn set_names(&mut self, operators: QueueUsers, slurm: SlurmTables) {
+        let info = Arc::make_mut(&mut self.info);
+        (info.operators, info.slurm) = (operators, slurm);
         self.publish();
     }
 }

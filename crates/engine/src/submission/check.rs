@@ -163,7 +163,7 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
 }
 
 /// Checks that a job of the queue can run on past its time limit, if the submission asks for that.
-fn check_overrun(queue: &Queue, submission: &Submission) -> Result<(), Problem> {
+pub(crate) fn check_overrun(queue: &Queue, submission: &Submission) -> Result<(), Problem> {
     if !submission.overrun_if_idle || !queue.takes_processors() {
         return Ok(());
     }

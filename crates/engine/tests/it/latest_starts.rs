@@ -58,6 +58,30 @@ fn a_later_earliest_start_moves_the_latest_one() {
 }
 
 #[test]
+fn the_longest_wait_of_a_waiting_job_changes() {
+    let mut life = Life::new(1, 1);
+    let first = life.submit(1, job(1, 20));
+    let hasty = life.submit(2, within(5, job(1, 50)));
+    let modify =
+        |changes| DaemonRequest::Modify { job: hasty, changes: Box::new(changes), move_promises: false };
+    let wait = |secs| Modification { start_within: Some(secs), ..Modification::default() };
+    life.ask(3, modify(wait(40.0))).unwrap();
+    assert_eq!(life.job(3, hasty).start_by, Some(wall(42)), "from its submission");
+    let problem = life.ask(4, modify(wait(1.0))).unwrap_err();
+    assert_eq!(problem.field.as_deref(), Some("start_within"), "{problem}");
+    life.ask(5, modify(wait(8.0))).unwrap();
+    life.ask(6, modify(Modification { remove: vec![TimeBound::StartWithin], ..Modification::default() }))
+        .unwrap();
+    let longer = Modification { overrun_if_idle: Some(true), ..Modification::default() };
+    life.ask(7, modify(longer)).unwrap();
+    life.end(20, first);
+    life.turn(30, vec![]);
+    let view = life.job(30, hasty);
+    assert!(matches!(view.phase, Phase::Running(_)), "{:?}", view.phase);
+    assert!(view.overrun_if_idle);
+}
+
+#[test]
 fn a_job_that_starts_in_time_keeps_its_run() {
     let mut life = Life::new(1, 1);
     let first = life.submit(1, job(1, 20));

@@ -44,7 +44,7 @@ fn an_idle_place_is_kept_step_by_step() {
     assert_eq!(end(&life.job(74, first)), 81);
     life.turn(76, vec![]);
     let view = life.job(76, first);
-    assert_eq!((end(&view), view.overrun, view.time), (91, Some(10.0), 90.0));
+    assert_eq!((end(&view), view.overrun, view.time), (91, Some(10.0), 80.0));
     assert_eq!(sent_end(&life, first), Some(seconds(91)));
     life.turn(200, vec![]);
     assert!(end(&life.job(200, first)) > 200);

@@ -6,11 +6,14 @@ use miserly_engine::{Absence, Attempt, AttemptOutcome, Caller, DaemonReply, Daem
 use super::life::{Life, job, seconds};
 
 fn begin(job: i64) -> DaemonRequest {
-    DaemonRequest::BeginStep { job, step: BeginStepRequest { name: "solve".to_owned(), tasks: 2, cpus: 2 } }
+    DaemonRequest::BeginStep {
+        job,
+        step: BeginStepRequest { name: "solve".to_owned(), tasks: 2, cpus: 2, limit: None },
+    }
 }
 
 fn end(job: i64, step: u32) -> DaemonRequest {
-    DaemonRequest::EndStep { job, end: EndStepRequest { step, exit: Exit::Code(3) } }
+    DaemonRequest::EndStep { job, end: EndStepRequest { step, exit: Exit::Code(3), by_time: false } }
 }
 
 #[test]

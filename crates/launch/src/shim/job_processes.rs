@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use miserly_attempt::shim::{CRITICAL_NICE, CpuTimes, Recipients, StopScan, ThreadClass};
+use miserly_attempt::shim::{CRITICAL_NICE, CpuTime, CpuTimes, Recipients, StopScan, ThreadClass};
 use miserly_cgroup::Capability;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -81,6 +81,11 @@ impl JobProcesses {
 
     /// Returns the processes that are not dead, with those of a program of the queue.
     fn living(&self) -> io::Result<Vec<Stat>> {
+        Ok(self.all()?.into_iter().filter(|stat| !stat.is_dead()).collect())
+    }
+
+    /// Returns all processes, with those that are dead and that their parents have not waited for.
+    fn all(&self) -> io::Result<Vec<Stat>> {
         let all = procfs::processes()?;
         let mut members = BTreeSet::from([self.shim]);
         members.extend(all.iter().filter(|stat| stat.session == self.main).map(|stat| stat.pid));
@@ -89,7 +94,7 @@ impl JobProcesses {
         }
         let mut members = procfs::descendants(&all, members);
         members.remove(&self.shim);
-        Ok(all.into_iter().filter(|stat| members.contains(&stat.pid) && !stat.is_dead()).collect())
+        Ok(all.into_iter().filter(|stat| members.contains(&stat.pid)).collect())
     }
 
     /// As `Host::are_gone`: the shim adopts orphans, so without a child it has no descendant either. A process that another
@@ -130,9 +135,10 @@ impl JobProcesses {
     /// As `Host::cpu_times`.
     pub(super) fn cpu_times(&self) -> io::Result<CpuTimes> {
         if let Some(usage) = self.cgroup.as_ref().and_then(JobCgroup::usage) {
-            return Ok(vec![((0, 0), usage.cpu)]);
+            return Ok(vec![((0, 0), CpuTime::own(usage.cpu))]);
         }
-        let times = self.living()?.into_iter().map(|stat| ((stat.pid, stat.start_time), stat.cpu_time()));
+        // The time of a dead process is its own until its parent waits for it.
+        let times = self.all()?.into_iter().map(|stat| ((stat.pid, stat.start_time), stat.cpu_time()));
         Ok(times.collect())
     }
 

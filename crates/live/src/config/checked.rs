@@ -21,7 +21,7 @@ use super::pools::pools;
 use super::programs::ProgramLimits;
 use super::user_limits::user_limits;
 use super::values::{folder, time};
-use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths};
+use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths, slurm_tables};
 use crate::server::Access;
 use crate::store::BackupPlan;
 
@@ -96,6 +96,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         keep_history: time(file.keep_history.as_ref(), "keep-history")?,
         backups: backups(file)?,
         operators: accounts::operators(&file.operators),
+        slurm: slurm_tables::checked(&file.slurm, &queues)?,
         user_limits: user_limits(file)?,
         requests_per_minute: file.user_limits.requests_per_minute,
         memory_reserve,

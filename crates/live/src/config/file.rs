@@ -1,5 +1,7 @@
 //! The content of a configuration file, as it is written.
 
+use std::collections::BTreeMap;
+
 use miserly_machine_file::file::{Account, ClassesFile, PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -38,6 +40,7 @@ pub(super) struct File {
     pub(super) backup_interval: Written<Value>,
     pub(super) backup_keep: Written<i64>,
     pub(super) operators: OperatorsFile,
+    pub(super) slurm: SlurmFile,
     pub(super) user_limits: UserLimitsFile,
     #[serde(rename = "limit")]
     pub(super) limits: Vec<Spanned<LimitFile>>,
@@ -45,6 +48,15 @@ pub(super) struct File {
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,
     pub(super) classes: Option<Spanned<ClassesFile>>,
+}
+
+/// The table `[slurm]`: names of Slurm, each with its queue.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct SlurmFile {
+    pub(super) partitions: BTreeMap<String, Spanned<String>>,
+    pub(super) accounts: BTreeMap<String, Spanned<String>>,
+    pub(super) qos: BTreeMap<String, Spanned<String>>,
 }
 
 /// The table `[operators]`.

@@ -31,6 +31,8 @@ mod programs;
 
 mod queue;
 
+mod slurm_tables;
+
 mod startable;
 
 mod summary;
@@ -42,6 +44,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use miserly_api::model::SlurmTables;
 use miserly_core::{Kind, Span};
 use miserly_engine::{LimitTable, QueueUsers, Topology, UserLimits, WaitingShimLimits};
 use miserly_executor::Rules;
@@ -104,6 +107,8 @@ pub struct Configuration {
     pub keep_history: Option<Span>,
     /// The operators other than root and the daemon's user.
     pub operators: QueueUsers,
+    /// The queues for names of Slurm.
+    pub slurm: SlurmTables,
     /// The limits for the unfinished jobs of each user.
     pub user_limits: UserLimits,
     /// The requests of each user in a minute; `None` without a limit.

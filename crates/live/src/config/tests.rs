@@ -343,8 +343,11 @@ fn check_fields(section: &str, text: &str) {
 #[test]
 fn the_page_has_the_fields_of_the_parser() {
     let sections: Vec<&str> = FIELDS.split("\n## ").skip(1).collect();
-    let [daemon, limits, limit, pool, queue, checkpoint, rule] = sections[..] else { panic!("{sections:?}") };
+    let [daemon, slurm, limits, limit, pool, queue, checkpoint, rule] = sections[..] else {
+        panic!("{sections:?}")
+    };
     check_fields(daemon, "nonsense = 1");
+    check_fields(slurm, "[slurm]\nnonsense = 1");
     check_fields(limits, "[user-limits]\nnonsense = 1");
     check_fields(limit, "[[limit]]\nnonsense = 1");
     check_fields(pool, "[pool]\nnonsense = 1");
@@ -364,4 +367,17 @@ fn defaults_of_the_example() {
         let line = format!("# default: {name} = {default}\n");
         assert!(default.contains('`') || example.contains(&line), "{line}");
     }
+}
+
+#[test]
+fn names_of_slurm_have_queues() {
+    let text = "[slurm]\naccounts = { physics = 'a', art = 'b' }\nqos = { debug = 'b' }\n[slurm.partitions]\nmain = 'a'\n\
+                [[queue]]\nname = 'a'\ncpus = 2\nmemory = '1GiB'\n[[queue]]\nname = 'b'\ncpus = 2\nmemory = '1GiB'\n";
+    let tables = parse(text).unwrap().slurm;
+    assert_eq!((&tables.accounts["physics"][..], &tables.accounts["art"][..]), ("a", "b"));
+    assert_eq!((&tables.qos["debug"][..], &tables.partitions["main"][..]), ("b", "a"));
+    refused("[slurm]\nqos = { x = 'c' }", "2: slurm.qos: there is no queue c for x; the queues are batch");
+    refused("[slurm.partitions]\nbatch = 'batch'", "2: slurm.partitions: batch is the name of a queue");
+    refused("[slurm]\naccounts = { 'a,b' = 'batch' }", "2: slurm.accounts: \"a,b\" is no name of Slurm");
+    refused("[slurm]\nusers = { x = 'batch' }", "2: unknown field `users`");
 }

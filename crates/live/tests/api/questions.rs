@@ -68,14 +68,20 @@ fn each_route_is_a_question() {
     assert_eq!(client.extend(7, 90.5).unwrap(), samples::jobs()[0]);
     let signal = SignalRequest { signal: JobSignal::Usr1, main: true };
     assert_eq!(client.signal(3, &signal).unwrap(), handed(&[3]));
-    let begin = BeginStepRequest { name: "solve".to_owned(), tasks: 2, cpus: 4 };
+    let begin = BeginStepRequest { name: "solve".to_owned(), tasks: 2, cpus: 4, limit: Some(60) };
     assert_eq!(client.begin_step(3, &begin).unwrap(), samples::step());
-    let end = EndStepRequest { step: 1, exit: Exit::Code(2) };
+    let end = EndStepRequest { step: 1, exit: Exit::Code(2), by_time: true };
     assert_eq!(client.end_step(3, &end).unwrap(), samples::step());
     assert_eq!(client.resize(2, 6).unwrap(), handed(&[2]));
     assert_eq!(client.pause(4).unwrap(), handed(&[4]));
     assert_eq!(client.resume(5).unwrap(), handed(&[5]));
-    let changes = Modification { remove: vec![TimeBound::Begin], before: Some(2), ..Modification::default() };
+    let changes = Modification {
+        remove: vec![TimeBound::Begin, TimeBound::StartWithin],
+        start_within: Some(60.0),
+        overrun_if_idle: Some(true),
+        before: Some(2),
+        ..Modification::default()
+    };
     assert_eq!(client.modify(8, &changes, true).unwrap(), samples::moves());
     assert_eq!(client.preview(9, &JobChange::Extend(1.5)).unwrap(), samples::moves());
     assert_eq!(client.pools().unwrap(), samples::pools());

@@ -1,5 +1,7 @@
 //! Replies of every form.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use miserly_api::model::{
     Accepted, AdoptedAttempt, AtRisk, AttemptUsage, ChangedJobs, ConfigurationReading, CriticalPriority,
@@ -8,8 +10,8 @@ use miserly_api::model::{
     LimitUnit, LimitUse, LimitsReport, LostBy, Mail, MailEvent, MissedPromise, MovedPromise, Moves,
     NoPromise, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode,
     PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, RefusedJobs, Reservation,
-    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, Stall,
-    StateDamage, Status, StepEnd, StepNumber, StepView, Unenforced, Usage, UsageSource, UserUsage,
+    ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, SlurmTables,
+    Stall, StateDamage, Status, StepEnd, StepNumber, StepView, Unenforced, Usage, UsageSource, UserUsage,
     WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
@@ -159,7 +161,8 @@ fn job(number: i64, phase: Phase) -> JobView {
             tasks: 2,
             cpus: 4,
             started: at(3),
-            ended: Some(StepEnd { at: at(4), exit: Exit::Signal(9) }),
+            limit: Some(60),
+            ended: Some(StepEnd { at: at(4), exit: Exit::Signal(9), by_time: true }),
         }],
         unenforced: vec!["memory".to_owned()],
         phase,
@@ -370,6 +373,11 @@ pub(crate) fn status() -> Status {
             means: "nice".to_owned(),
             sentence: "They are nice.".to_owned(),
         }),
+        slurm: SlurmTables {
+            partitions: BTreeMap::from([("main".to_owned(), "batch".to_owned())]),
+            accounts: BTreeMap::from([("physics".to_owned(), "batch".to_owned())]),
+            qos: BTreeMap::from([("debug".to_owned(), "batch".to_owned())]),
+        },
         unenforced: vec![Unenforced { what: "memory".to_owned(), sentence: "It is not kept.".to_owned() }],
         promises: 9,
         kept: 2,

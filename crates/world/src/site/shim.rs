@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use miserly_attempt::shim::{
-    CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass,
+    CpuTime, CpuTimes, Events, Host, Reaped, Recipients, Shim, Signal, StopScan, ThreadClass,
 };
 use miserly_attempt::{AttemptSpec, BootTime, Exit, Identity, JobUser, ProcessUsage, ProgramKind};
 use miserly_cgroup::{CgroupError, Limits, Processors, Usage};
@@ -370,7 +370,7 @@ impl Host for ShimHost {
         self.place.effect();
         // A lazy job waits, and any other one computes.
         let used = if self.place.habit.get().lazy { 0 } else { self.machine.boot_time().0 };
-        Ok(vec![((0, 0), Duration::from_micros(used.unsigned_abs()))])
+        Ok(vec![((0, 0), CpuTime::own(Duration::from_micros(used.unsigned_abs())))])
     }
 
     fn write_to_job(&mut self, text: &str) -> io::Result<()> {

@@ -86,10 +86,13 @@ fn begin(
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     places::check(submission)?;
-    begin_with(client(daemon)?, daemon, submission, messages, signals)
+    begin_with(client(daemon)?, daemon, submission, messages, signals).map(|end| end.code)
 }
 
 /// Submits a job of the daemon that is found without an option, and serves it.
+///
+/// # Errors
+/// As Slurm's commands, if the job had not started within its longest wait.
 pub(crate) fn begin_session(
     client: Client,
     submission: &Submission,
@@ -97,7 +100,16 @@ pub(crate) fn begin_session(
     signals: &Signals,
 ) -> anyhow::Result<ExitCode> {
     places::check(submission)?;
-    begin_with(client, &DaemonArgs { socket: None }, submission, messages, signals)
+    let end = begin_with(client, &DaemonArgs { socket: None }, submission, messages, signals)?;
+    anyhow::ensure!(!end.is_given_up, "Unable to allocate resources: Requested resources are busy");
+    Ok(end.code)
+}
+
+/// The end of a session whose job this command has submitted.
+struct SessionEnd {
+    code: ExitCode,
+    /// Whether the job had not started by its latest start.
+    is_given_up: bool,
 }
 
 fn begin_with(
@@ -106,14 +118,16 @@ fn begin_with(
     submission: &Submission,
     messages: Messages,
     signals: &Signals,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<SessionEnd> {
     let submitted = client.submit(submission)?;
     warn_of_mail(&client, submission);
     let [job @ Accepted { number, .. }] = &submitted.jobs[..] else {
         anyhow::bail!("the daemon accepted {} jobs and not one", submitted.jobs.len())
     };
     messages.accepted(job);
-    SessionJob::new(client, daemon, *number, signals, messages).run(!job.started)
+    let mut session = SessionJob::new(client, daemon, *number, signals, messages);
+    let code = session.run(!job.started)?;
+    Ok(SessionEnd { code, is_given_up: session.is_given_up() })
 }
 
 fn own_messages(quiet: bool) -> Messages {

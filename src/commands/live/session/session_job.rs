@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{JobView, Phase, ProblemCode};
+use miserly_api::model::{Failure, JobView, Phase, ProblemCode};
 use miserly_launch::frame::{ClientFrame, RelayHello};
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -50,6 +50,8 @@ pub(super) struct SessionJob<'a> {
     printed_attempt: u32,
     /// Whether all output was printed.
     has_followed: bool,
+    /// How the job ended.
+    ended: Option<Phase>,
 }
 
 /// The outcome of one attempt of the job.
@@ -80,7 +82,13 @@ impl<'a> SessionJob<'a> {
             printed,
             printed_attempt,
             has_followed,
+            ended: None,
         }
+    }
+
+    /// Returns whether the job had not started by its latest start.
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self.ended, Some(Phase::Failed { why: Failure::NotInTime, .. }))
     }
 
     /// Waits for the start of the job and attaches to each of its attempts. A signal before the start cancels the job.
@@ -142,7 +150,8 @@ impl<'a> SessionJob<'a> {
     }
 
     /// Prints the output that no connection has brought. Returns the exit code of the ended job.
-    fn end(&self, job: &JobView) -> anyhow::Result<ExitCode> {
+    fn end(&mut self, job: &JobView) -> anyhow::Result<ExitCode> {
+        self.ended = Some(job.phase.clone());
         // Before the first attempt the file may have other content.
         let never_ran = matches!(job.phase, Phase::Failed { .. } | Phase::Killed { exit: None, .. });
         let has_run = job.attempts > 0 && !never_ran;
