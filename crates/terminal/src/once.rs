@@ -57,5 +57,5 @@ fn codes(cell: &Cell) -> String {
     let colours =
         [Color::Black, Color::Red, Color::Green, Color::Yellow, Color::Blue, Color::Magenta, Color::Cyan];
     let colour = (30..).zip(colours).find(|(_, colour)| *colour == cell.fg).map(|(code, _)| code);
-    modifiers.chain(colour).map(|code| format!(";{code}")).collect()
+    modifiers.chain(colour).fold(String::new(), |codes, code| format!("{codes};{code}"))
 }

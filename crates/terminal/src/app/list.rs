@@ -96,6 +96,7 @@ impl Column {
 
 /// The table of jobs.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct List {
     pub(crate) tab: Tab,
     /// Whether each array is one row.
