@@ -100,7 +100,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KIND", value_parser = GroupingParser)]
     pub(crate) by: Vec<By>,
 
-    /// Writes the verdict as one picture for a slide: the question, up to three policies, who gains and who pays. A .png
+    /// Writes the verdict as one picture for a slide: the question, up to three policies, two schedules, who gains and who pays. A .png
     /// needs rsvg-convert, inkscape or chromium
     #[arg(long, value_name = "FILE.svg|FILE.png", value_parser = slide_name)]
     pub(crate) slide: Option<PathBuf>,
@@ -119,6 +119,13 @@ pub(crate) struct CompareArgs {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl CompareArgs {
+    /// Returns whether schedules are drawn.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.report.is_requested() || self.slide.is_some()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use miserly_experiments::{LogRuns, Recording};
 use miserly_policies::PolicySpec;
+use miserly_report::chart::Chart;
 use miserly_report::page::exported;
 use miserly_report::{
     AtomicFile, Compared, Verdict, best_run, compare_tables, needs_whole_runtimes, run_sections, slide,
@@ -20,7 +21,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::{CompareArgs, RunArgs};
-use crate::commands::simulate::{MadeRun, RunKind};
+use crate::commands::simulate::{MadeRun, RunKind, recorded_jobs};
 use crate::output::{print, print_json};
 use crate::page::{Shown, forget};
 use crate::picture;
@@ -68,6 +69,8 @@ struct VerdictDoc<'a> {
 #[derive(Default)]
 struct Schedules {
     recorded: Option<RunDoc>,
+    /// The jobs of the recorded schedule, for its chart.
+    recorded_jobs: Option<Recording>,
     runs: Vec<RunDoc>,
     /// The recordings of the runs, for the charts of a page.
     recordings: Vec<Recording>,
@@ -90,19 +93,18 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let against = against(args, &policies)?;
     let (setups, shown): (Vec<RunSetup>, Vec<Shown>) = setups(args)?.into_iter().unzip();
     let jobs = args.jobs.as_deref().map(|folder| JobFiles::new(folder, &setups, &policies)).transpose()?;
-    let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.report.is_requested())?;
+    let mut schedules = schedules(&setups, &policies, jobs.as_ref(), args.is_drawn())?;
     let warned = warn(schedules.iter().flat_map(|schedules| &schedules.runs));
     for ((setup, shown), schedules) in setups.iter().zip(shown).zip(&mut schedules) {
         let groups = shown.pays.to_string();
         schedules.verdict = schedules.verdict(setup, &policies, &against, &groups)?;
-        if let Some(path) = &args.slide {
-            write_slide(
-                path,
-                schedules.compared(&schedules.runs.iter().collect::<Vec<_>>(), &against, &groups),
-            )?;
-        }
         schedules.groups = shown.heat.to_string();
         schedules.by = shown.by;
+        if let Some(path) = &args.slide {
+            let runs: Vec<&RunDoc> = schedules.runs.iter().collect();
+            let charts = schedules.of_page().schedules();
+            write_slide(path, schedules.compared(&runs, &against, &groups), &charts)?;
+        }
     }
     args.report.write(schedules.iter().map(Schedules::of_page).collect(), difference)?;
     schedules.iter_mut().for_each(Schedules::forget);
@@ -126,9 +128,9 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
 }
 
 /// Writes the verdict as a picture.
-fn write_slide(path: &Path, compared: Compared<'_>) -> anyhow::Result<()> {
-    let picture =
-        slide(&compared).context("--slide: there are no two policies with different waits to compare")?;
+fn write_slide(path: &Path, compared: Compared<'_>, schedules: &[Chart]) -> anyhow::Result<()> {
+    let picture = slide(&compared, schedules)
+        .context("--slide: there are no two policies with different waits to compare")?;
     let svg = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
     let bytes = if svg {
         picture.into_bytes()
@@ -186,22 +188,25 @@ fn schedules(
     drop(progress);
     // The first error in the order of the runs, not in the order of time.
     let mut made = made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
-    let of_log = |_: &RunSetup| {
+    let of_log = |setup: &RunSetup| -> anyhow::Result<Schedules> {
         let mut schedules = Schedules::default();
         for MadeRun { outcome, recorded, recording } in made.by_ref().take(policies.len()) {
             schedules.runs.push(outcome);
             schedules.recorded = schedules.recorded.take().or(recorded);
             schedules.recordings.extend(recording);
         }
-        schedules
+        let is_drawn = drawn && schedules.recorded.is_some();
+        schedules.recorded_jobs = is_drawn.then(|| recorded_jobs(setup)).transpose()?;
+        Ok(schedules)
     };
-    Ok(setups.iter().map(of_log).collect())
+    setups.iter().map(of_log).collect()
 }
 
 impl Schedules {
     fn of_page(&self) -> LogRuns<'_> {
         LogRuns {
             recorded: self.recorded.as_ref(),
+            recorded_jobs: self.recorded_jobs.as_ref(),
             verdict: self.words().map(str::to_owned),
             by: self.by.iter().map(ToString::to_string).collect(),
             groups: &self.groups,
@@ -329,7 +334,7 @@ fn setups(args: &CompareArgs) -> anyhow::Result<Vec<(RunSetup, Shown)>> {
         let log = log.with_feedback(args.feedback.feedback);
         let log = log.with_checksum(args.json || args.report.is_requested())?;
         let shown = Shown::new(&log, &args.by)?;
-        Ok((args.report.records(log, false, &shown.by, Some(&shown)), shown))
+        Ok((args.report.records(log, args.slide.is_some(), &shown.by, Some(&shown)), shown))
     };
     if args.traces.is_empty() {
         let of_run =

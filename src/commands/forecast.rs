@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ForecastArgs) -> anyhow::Result<()> {
     };
     let machine = format!("{} processors", count(setup.procs().get()));
     if let Some(path) = &args.report {
-        let page = forecast_page(&document, &machine, provenance(&setup));
+        let page = forecast_page(&document, &machine, setup.dates().as_ref(), provenance(&setup));
         write_page(path, &page)?;
     }
     if args.json {

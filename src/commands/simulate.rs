@@ -104,10 +104,25 @@ fn simulate(
     let groups = groups.map(|shown| shown.heat.to_string()).unwrap_or_default();
     let verdict = verdict.map(|verdict| verdict.text);
     let names = by.iter().map(ToString::to_string).collect();
-    let log = LogRuns { recorded: recorded.as_ref(), verdict, by: names, groups: &groups, runs };
+    let jobs = recorded.as_ref().filter(|_| args.report.is_requested());
+    let jobs = jobs.map(|_| recorded_jobs(&prepared)).transpose()?;
+    let log = LogRuns {
+        recorded: recorded.as_ref(),
+        recorded_jobs: jobs.as_ref(),
+        verdict,
+        by: names,
+        groups: &groups,
+        runs,
+    };
     args.report.write(vec![log], None)?;
     forget(&mut outcome, args.details, &by);
     Ok(Simulated { prepared, outcome, recorded })
+}
+
+/// Returns the jobs of the recorded schedule.
+pub(crate) fn recorded_jobs(setup: &RunSetup) -> anyhow::Result<Recording> {
+    let jobs = setup.recorded_jobs()?.collect::<Result<Vec<_>, _>>()?;
+    Ok(Recording::of_recorded(jobs))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

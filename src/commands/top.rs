@@ -44,7 +44,7 @@ fn show(
     let app = |colour| app(posted, args, Look { colour, ascii }, at);
     if args.once || !stdout().is_terminal() {
         let columns = u16::try_from(width()).unwrap_or(u16::MAX);
-        print(&once(app(false), columns))?;
+        print(&once(app(colours(&stdout())), columns))?;
     } else {
         open(app(colours(&stdout())))?;
     }

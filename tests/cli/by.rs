@@ -207,6 +207,10 @@ fn a_slide_has_the_verdict_in_one_picture() {
     for part in ["mean wait", "Who gains and who pays is unknown: the groups have too few jobs"] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
+    // The schedules of the base and of the best policy, whose bars are of the classes of start reasons.
+    for part in ["fcfs: ", "started at once (", "class=\"bars\""] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
     // Both name the same change.
     let change = text.split("shortest mean wait: ").nth(1).and_then(|rest| rest.split(", ").nth(1));
     let change = change.and_then(|rest| rest.split(" fcfs").next()).expect("a verdict");

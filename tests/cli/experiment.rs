@@ -619,8 +619,11 @@ fn a_page_of_runs_has_the_verdict_the_marks_and_the_recorded_schedule() {
     assert!(page.contains("* best of the row") && page.contains("<h2>By user</h2>"));
     let periods = page.split("\"range\":").skip(1).map(|rest| rest.split(']').next());
     let periods: Vec<Option<&str>> = periods.collect();
-    // A schedule for each policy, and their difference.
-    assert_eq!(periods.len(), 3);
+    // The recorded schedule, one for each policy, and their difference.
+    assert_eq!(periods.len(), 4);
+    assert!(
+        page.contains("The schedules show ") && page.contains("id=\"chart-jobs-on-processors-recorded\"")
+    );
     assert!(periods.iter().all(|period| *period == periods[0]));
     assert!(page.contains(">started at once ("));
     assert!(!page.contains("not above zero"));

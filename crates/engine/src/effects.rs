@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_api::model::{Failure, Phase, PromiseChangeReason};
-use miserly_core::{BreachCause, Effect, Holds, Refusal, Span, State, Time};
+use miserly_core::{BreachCause, Effect, Holds, Refusal, Span, StartReason, State, Time};
 use miserly_marks::{mark, mark_variant};
 
 use crate::job::output_path;
@@ -39,7 +39,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         );
         match effect {
-            Effect::Started { .. } => self.start(now, at, number),
+            Effect::Started { reason, .. } => self.start(now, at, number, reason),
             Effect::Promised { latest, .. } => self.record_promise(now, number, latest, None),
             Effect::PromiseBroken { latest, why, .. } => self.record_promise(now, number, latest, Some(why)),
             Effect::Suspended { .. } => match self.write_out_end(at, number) {
@@ -60,7 +60,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         }
     }
 
-    fn start(&mut self, now: Now, at: Time, number: i64) {
+    fn start(&mut self, now: Now, at: Time, number: i64, reason: StartReason) {
         self.jobs.set_running(number);
         let (cause, begun) = (self.promise_cause(BreachCause::Away), self.batch.begun.get(&number));
         let begun = begun.map(|begun| begun.end);
@@ -79,6 +79,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             }
         };
         record.started.get_or_insert(at);
+        record.start_reason = Some(reason.into());
         let wall = now.wall;
         record.promise.start(&mut self.values.promises, number, wall, actual, cause);
         self.begin_window(now, at, number);

@@ -1,6 +1,6 @@
 //! The page of a few runs that were not planned as an experiment: `simulate --report` and `compare --report`.
 
-use miserly_core::Time;
+use miserly_report::chart::{Body, Chart};
 use miserly_report::page::{Block, Page, Section};
 use miserly_report::{TableStyle, group_blocks, summary_blocks};
 use miserly_run::RunDoc;
@@ -10,6 +10,7 @@ use crate::group_grid::{distinct, properties};
 use crate::present::number_charts;
 use crate::recording::Recording;
 use crate::run_charts::RunCharts;
+use crate::run_result::secs;
 
 /// How long the window of the Gantt charts is where none is given, seconds.
 const WINDOW: f64 = 86_400.0;
@@ -30,6 +31,8 @@ pub struct Overview<'a> {
 pub struct LogRuns<'a> {
     /// The recorded schedule, if the log has one.
     pub recorded: Option<&'a RunDoc>,
+    /// The jobs of the recorded schedule, for its chart.
+    pub recorded_jobs: Option<&'a Recording>,
     /// The verdict on the runs, if there is one.
     pub verdict: Option<String>,
     /// The breakdowns to show as tables.
@@ -80,26 +83,33 @@ impl Overview<'_> {
         let different = log.different_runs();
         let outcomes: Vec<&RunDoc> = different.iter().map(|(outcome, _)| *outcome).collect();
         let charts = RunCharts { runs: &outcomes, recorded: log.recorded, groups: log.groups };
-        let window = self.window.unwrap_or_else(|| log.window());
-        let schedules = different.iter().flat_map(|(outcome, recording)| {
-            let schedule = recording.schedule(window);
-            RunCharts::slots(outcome, &schedule).into_iter().chain([charts.schedule(outcome, &schedule)])
-        });
+        let Drawn { window, why } = self.window.map_or_else(|| log.window(), Drawn::chosen);
+        let slots = different
+            .iter()
+            .filter_map(|(outcome, recording)| RunCharts::slots(outcome, &recording.schedule(window)));
+        let schedules = log.drawn_schedules(&charts, window).into_iter().chain(slots);
         let section = |heading: &str, charts: Vec<_>| Section {
             heading: heading.into(),
             blocks: charts.into_iter().map(Block::Chart).collect(),
         };
+        let mut schedules = section("Schedules", schedules.collect());
+        schedules.blocks.insert(0, Block::Text(why));
         let mut sections = vec![
             section("Waits and slowdowns", charts.distributions()),
             section(&format!("Bounded slowdown by {}", properties(log.groups)), charts.by_group()),
             section("Over time", charts.over_time()),
-            section("Schedules", schedules.collect()),
+            schedules,
         ];
         if outcomes.len() == 1 {
             // The groups of a single run come first.
             sections.swap(0, 1);
         }
         sections.extend(self.difference(log, &charts, window));
+        let blocks = sections.iter_mut().flat_map(|section| &mut section.blocks);
+        Body::share_scales(blocks.filter_map(|block| match block {
+            Block::Chart(chart) => Some(&mut chart.body),
+            _ => None,
+        }));
         sections
     }
 
@@ -182,31 +192,105 @@ impl<'a> LogRuns<'a> {
         self.policies().iter().filter_map(first).collect()
     }
 
+    /// Returns the schedules in the window of a page without a chosen one: the recorded one, and one of each policy.
+    pub fn schedules(&self) -> Vec<Chart> {
+        let different = self.different_runs();
+        let outcomes: Vec<&RunDoc> = different.iter().map(|(outcome, _)| *outcome).collect();
+        let charts = RunCharts { runs: &outcomes, recorded: self.recorded, groups: self.groups };
+        self.drawn_schedules(&charts, self.window().window)
+    }
+
+    fn drawn_schedules(&self, charts: &RunCharts<'_>, window: [i64; 2]) -> Vec<Chart> {
+        let recorded = self.recorded.zip(self.recorded_jobs);
+        let shown = recorded.into_iter().chain(self.different_runs());
+        shown.map(|(outcome, recording)| charts.schedule(outcome, &recording.schedule(window))).collect()
+    }
+
     /// Returns the window of all Gantt charts: the day of the longest queue; the day with the most slots if no job ever
     /// waits.
     ///
     /// Of several policies, the one with the shortest such queue decides. The others have jobs waiting then, too.
-    fn window(&self) -> [i64; 2] {
-        let longest = self.runs.iter().filter_map(|(outcome, _)| busiest(outcome));
-        if let Some((_, day)) = longest.min_by(|(one, _), (other, _)| one.total_cmp(other)) {
-            return day;
-        }
-        let most_slots = self.runs.iter().find_map(|(_, recording)| recording.most_slots());
-        day_around(most_slots.map_or(0.0, |at| (at - Time::ZERO).as_secs_f64()))
+    fn window(&self) -> Drawn {
+        let time = self.time();
+        let longest = self.runs.iter().filter_map(|(outcome, _)| Some((busiest(outcome)?, *outcome)));
+        let least = longest.min_by(|((one, _), _), ((other, _), _)| one.total_cmp(other));
+        let (middle, of_what) = match least {
+            Some(((_, middle), outcome)) => {
+                let of_several = if self.policies().len() > 1 {
+                    format!(
+                        " under {}, whose longest queue is the shortest of these policies",
+                        outcome.policy
+                    )
+                } else {
+                    String::new()
+                };
+                (middle, format!("the longest queue{of_several}"))
+            }
+            None => {
+                let most_slots = self.runs.iter().find_map(|(_, recording)| recording.most_slots());
+                (most_slots.map_or(0.0, secs), "the most slots".to_owned())
+            }
+        };
+        let window = day_around(middle, time);
+        let is_all = time.is_some_and(|[first, last]| last - first <= WINDOW);
+        let why = if is_all {
+            "The schedules show all the time of the runs.".to_owned()
+        } else {
+            format!("The schedules show the day about {of_what}. The option --window chooses another time.")
+        };
+        Drawn { window, why }
+    }
+
+    /// Returns the time of all runs, in the seconds of the log.
+    fn time(&self) -> Option<[f64; 2]> {
+        let times = self.runs.iter().filter_map(|(outcome, _)| {
+            let series = &outcome.details.as_ref()?.series;
+            Some([series.from, series.from + series.step * series.waiting.len() as f64])
+        });
+        times.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])])
     }
 }
 
-/// Returns the longest queue and the day around it, in the seconds of the log; `None` if no job ever waits.
-fn busiest(outcome: &RunDoc) -> Option<(f64, [i64; 2])> {
+/// The window of Gantt charts, and why it is drawn.
+struct Drawn {
+    window: [i64; 2],
+    why: String,
+}
+
+impl Drawn {
+    fn chosen(window: [i64; 2]) -> Drawn {
+        Drawn { window, why: "The schedules show the time that the option --window chooses.".to_owned() }
+    }
+}
+
+/// Returns the longest queue and the middle of its time, in the seconds of the log; `None` if no job ever waits.
+fn busiest(outcome: &RunDoc) -> Option<(f64, f64)> {
     let series = &outcome.details.as_ref()?.series;
     let waiting = series.waiting.iter().copied().enumerate();
     let (longest, most) = waiting.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    (most > 0.0).then(|| (most, day_around(series.from + (longest as f64 + 0.5) * series.step)))
+    (most > 0.0).then(|| (most, series.from + (longest as f64 + 0.5) * series.step))
 }
 
-fn day_around(middle: f64) -> [i64; 2] {
-    let from = (middle - WINDOW / 2.0).max(0.0);
+/// Returns the day about an instant, within the time of the runs: all of it if that is shorter.
+fn day_around(middle: f64, time: Option<[f64; 2]>) -> [i64; 2] {
+    let [first, last] = time.unwrap_or([0.0, f64::INFINITY]);
+    let length = WINDOW.min(last - first).max(1.0);
+    let from = (middle - length / 2.0).min(last - length).max(first).max(0.0);
     // Seconds of a log fit by far.
     #[allow(clippy::cast_possible_truncation)]
-    [from as i64, (from + WINDOW) as i64]
+    [from.floor() as i64, (from + length).ceil() as i64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_within_the_time_of_the_runs() {
+        let day = 86_400;
+        assert_eq!(day_around(5e5, None), [500_000 - day / 2, 500_000 + day / 2]);
+        assert_eq!(day_around(100.0, Some([0.0, 1e6])), [0, day]);
+        assert_eq!(day_around(9.99e5, Some([0.0, 1e6])), [1_000_000 - day, 1_000_000]);
+        assert_eq!(day_around(3000.0, Some([60.0, 7200.0])), [60, 7200], "a log of two hours");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use miserly_core::{PeSet, System, Time};
+use miserly_core::{PeSet, Request, System, Time};
 use miserly_sim::{Allocation, Finished, MatrixWatch, MostSlots, Observer};
 
 use crate::queue_record::QueueRecord;
@@ -58,6 +58,19 @@ impl Recording {
         Recording { period, jobs: Vec::new(), matrix, most_slots: MostSlots::default() }
     }
 
+    /// Returns the recording of jobs that were recorded and not simulated: the reasons of their starts are not known.
+    pub fn of_recorded(jobs: impl IntoIterator<Item = Finished>) -> Recording {
+        let job = |job: Finished| EndedJob { reason: "", ..EndedJob::new(&job) };
+        Recording { jobs: jobs.into_iter().map(job).collect(), ..Recording::default() }
+    }
+
+    fn add(&mut self, job: EndedJob) {
+        let [from, to] = self.period;
+        if job.waits_in(from, to) || job.runs_in(from, to) {
+            self.jobs.push(job);
+        }
+    }
+
     /// Returns the jobs in a window of the period, in the log's seconds.
     pub(crate) fn schedule(&self, window: [i64; 2]) -> Schedule {
         let [from, to] = window.map(time);
@@ -86,9 +99,33 @@ impl Observer for Recording {
         self.most_slots.system(now, system);
     }
 
+    fn removed(&mut self, admission: u64, request: &Request, allocations: &[Allocation]) {
+        let (Some(first), Some(last)) = (allocations.first(), allocations.last()) else { return };
+        self.add(EndedJob {
+            admission,
+            number: request.number,
+            user: request.user,
+            procs: request.procs().into(),
+            submit: request.submit,
+            start: first.from,
+            end: last.to,
+            reason: "",
+            promised: None,
+            killed: true,
+            pes: Some(last.pes.clone()),
+            allocations: allocations.to_vec(),
+        });
+    }
+
     fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let [from, to] = self.period;
-        let job = EndedJob {
+        self.add(EndedJob::new(job));
+        Ok(())
+    }
+}
+
+impl EndedJob {
+    fn new(job: &Finished) -> EndedJob {
+        EndedJob {
             admission: job.admission,
             number: job.request.number,
             user: job.request.user,
@@ -101,15 +138,9 @@ impl Observer for Recording {
             killed: job.killed,
             pes: job.pes.clone(),
             allocations: job.allocations.clone(),
-        };
-        if job.waits_in(from, to) || job.runs_in(from, to) {
-            self.jobs.push(job);
         }
-        Ok(())
     }
-}
 
-impl EndedJob {
     /// Returns when it was first on the machine. A job that was put back into the queue was there before its last start.
     fn began(&self) -> Time {
         self.allocations.first().map_or(self.start, |stay| stay.from)
@@ -139,6 +170,7 @@ impl EndedJob {
             reason: self.reason.into(),
             promised: self.promised.map(secs),
             killed: self.killed,
+            procs: self.procs,
             pes: self.pes.iter().flat_map(PeSet::ranges).copied().collect(),
             stays: self.allocations.iter().map(stay).collect(),
         }
@@ -147,4 +179,30 @@ impl EndedJob {
 
 fn time(secs: i64) -> Time {
     Time::from_secs(secs).unwrap_or(Time::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_run::{RunOptions, RunSetup};
+    use miserly_workload::Trace;
+
+    use super::*;
+
+    /// The first job is cancelled for the second one, and is drawn up to then.
+    #[test]
+    fn a_job_that_was_taken_off_for_good_is_drawn() {
+        let log = "; MaxProcs: 4\n1 0 0 500 4 -1 -1 4 500 -1 1 1 1 -1 1 -1 -1 -1\n2 100 0 60 4 -1 -1 4 60 -1 1 1 1 -1 2 -1 -1 -1\n";
+        let setup = RunSetup::new(Trace::memory("log", log.into()), RunOptions::default()).unwrap();
+        let policy = "slurm(preempt='1: by=2, mode=cancel')".parse().unwrap();
+        let mut recording = Recording::default();
+        let run = setup.outcome(&policy, true, &mut [&mut recording]).unwrap();
+        assert_eq!(run.jobs.simulated, 1);
+        let rows = recording.schedule([0, 1000]).jobs;
+        let found: Vec<_> =
+            rows.iter().map(|row| (row.job, row.start, row.killed, row.pes.clone())).collect();
+        let all = vec![(0, 3)];
+        assert_eq!(found[0], (1, 0.0, true, all.clone()));
+        assert_eq!((found[1].0, found[1].2, &found[1].3), (2, false, &all));
+        assert!(rows[0].end <= rows[1].start, "not at the same time");
+    }
 }

@@ -54,6 +54,9 @@ pub(crate) struct GanttRow {
     /// Whether it was killed at its limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) killed: bool,
+    /// The number of processors, which are not known one by one of a recorded job.
+    #[serde(skip)]
+    pub(crate) procs: u64,
     /// First and last processor of each range, in the end.
     pub(crate) pes: Vec<(u32, u32)>,
     /// The allocations, unless there was one from the start to the end.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
-use miserly_api::model::{Exit, KilledBy, Phase};
+use miserly_api::model::{Exit, KilledBy, Phase, StartReason};
 use miserly_core::Span;
 use miserly_engine::{ArrayMember, JobRow, JobState, JournalLine, QueueLine, Record, Usage, wall_span};
 
@@ -35,6 +35,8 @@ pub struct FinishedJob {
     pub begin: Option<Timestamp>,
     /// The start; `None` if it never started, or the start is unknown.
     pub started: Option<Timestamp>,
+    /// The reason of its last start in its window.
+    pub start_reason: Option<StartReason>,
     /// The end.
     pub ended: Timestamp,
     /// The time between start and end in which it did not run, because it was suspended. A run on
@@ -173,6 +175,7 @@ fn finished(record: Record) -> Option<FinishedJob> {
         submitted: record.submitted,
         begin: record.submission.begin,
         started,
+        start_reason: record.start_reason,
         ended: phase.ended()?,
         suspended_time: record.suspended_time.unwrap_or(Span::ZERO),
         runs,

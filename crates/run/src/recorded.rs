@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use miserly_core::{Span, StartReason, Time, work};
-use miserly_sim::{Finished, Interruptions, Label, Metrics, Observer, Series};
-use miserly_workload::{Job as LoggedJob, LineCounts};
+use miserly_sim::{Finished, Interruptions, Label, LabelValue, Metrics, Observer, Series};
+use miserly_workload::{Job as LoggedJob, LineCounts, TraceError};
 
 use crate::document::{DetailsDoc, NO_RECORDED_WAIT, RecordDoc, RunDoc};
 use crate::setup::{RunSetup, labels, logged_status};
@@ -21,9 +21,47 @@ impl RunSetup {
         (!excluded).then(|| RecordedSchedule::new(self.empty_metrics(), self.labels(), self.procs().get()))
     }
 
+    /// Returns the jobs of the recorded schedule, in the order of the log. Those without a recorded wait are left out.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn recorded_jobs(&self) -> Result<impl Iterator<Item = Result<Finished, TraceError>>, TraceError> {
+        let wanted = self.labels();
+        let jobs = (0..).zip(self.logged_jobs(!wanted.is_empty())?);
+        Ok(jobs.filter_map(move |(admission, job)| match job {
+            Ok(job) => Some(Ok(finished(&job, job.recorded_wait?, admission, labels(&job, &wanted)))),
+            Err(error) => Some(Err(error)),
+        }))
+    }
+
     /// Returns the measures of the waits that a log records, before the first job.
     pub(crate) fn empty_metrics(&self) -> Metrics {
         Metrics::new(self.procs(), self.warmup()).grouped(&self.options.by)
+    }
+}
+
+/// Returns a job as it was recorded, in its place in the order of the submissions. Nothing is known of the reason of its start.
+fn finished(job: &LoggedJob, wait: Span, admission: u64, labels: Vec<(Label, LabelValue)>) -> Finished {
+    let start = job.request.submit + wait;
+    Finished {
+        admission,
+        runtime: job.recorded_runtime,
+        killed: false,
+        status: logged_status(job.status),
+        labels,
+        start,
+        end: start + job.recorded_runtime,
+        reason: Some(StartReason::Reserved),
+        promised: None,
+        reserved: None,
+        broken: false,
+        pes: None,
+        allocations: Vec::new(),
+        interruptions: Interruptions::default(),
+        lost: 0,
+        opportunistic: None,
+        slices: None,
+        request: job.request.clone(),
     }
 }
 
@@ -121,29 +159,10 @@ impl RecordedSchedule {
             self.any_wait = true;
             self.wait_until(job.request.submit, start);
         }
-        let (runtime, end) = (job.recorded_runtime, start + job.recorded_runtime);
+        let end = start + job.recorded_runtime;
         let procs = job.request.demand.cpus_count().get().cast_signed();
         self.usage.add(job.request.submit, start, end, procs);
-        self.metrics.measure_end(&Finished {
-            admission: self.admitted,
-            runtime,
-            killed: false,
-            status: logged_status(job.status),
-            labels: labels(job, &self.labels),
-            start,
-            end,
-            reason: Some(StartReason::Reserved),
-            promised: None,
-            reserved: None,
-            broken: false,
-            pes: None,
-            allocations: Vec::new(),
-            interruptions: Interruptions::default(),
-            lost: 0,
-            opportunistic: None,
-            slices: None,
-            request: job.request.clone(),
-        });
+        self.metrics.measure_end(&finished(job, wait, self.admitted, labels(job, &self.labels)));
     }
 
     /// Adds a waiting job to the queue. Jobs that start at its submission are no longer there.
@@ -236,6 +255,20 @@ mod tests {
         assert_eq!(percent(record.over_time), "5.5");
         assert!(record.overfills() && record.is_cut() && !recorded.is_comparable());
         assert_eq!(percent(document(Overrun::Extend).record.unwrap().cut_work), "0.0");
+    }
+
+    #[test]
+    fn the_jobs_of_the_log_have_their_recorded_starts() {
+        let log = "; MaxProcs: 10\n1 100 20 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n\
+                   2 110 -1 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n3 120 5 70 2 -1 -1 2 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
+        let setup = RunSetup::new(Trace::memory("log", log.into()), RunOptions::default()).unwrap();
+        let jobs = setup.recorded_jobs().unwrap().map(Result::unwrap);
+        let found: Vec<_> = jobs
+            .map(|job| (job.admission, job.request.number, job.start.to_string(), job.end.to_string()))
+            .collect();
+        let job =
+            |admission, number, start: &str, end: &str| (admission, number, start.to_owned(), end.to_owned());
+        assert_eq!(found, [job(0, 1, "120", "180"), job(2, 3, "125", "195")]);
     }
 
     #[test]

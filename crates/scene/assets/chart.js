@@ -1,12 +1,12 @@
 // The chart: jobs over time, in parts that the server makes at the level of detail that is shown.
 
-import { AXIS, COLUMNS, NAMES, curves, painting, prepared } from './paint.js';
+import { AXIS, BANDS, COLUMNS, NAMES, curves, painting, prepared } from './paint.js';
 
 export { KIND, RUN_NUMBERS } from './paint.js';
 
 // A row of a small machine is not higher.
 const ROW_MOST = 22;
-const BANDS = 64, TILES_LEAST = 400;
+const TILES_LEAST = 400;
 // A larger canvas is not painted by every browser: css pixels, and pixels of the device.
 const HIGH_MOST = 8000, DEVICE_MOST = 16000;
 // Milliseconds per pixel.
@@ -34,6 +34,8 @@ export class Chart {
     this.now = 0;
     this.offsets = [[0, 0]]; // the offset of the clock from UTC from each instant on
     this.hasCurves = this.hasQueue = true;
+    this.hasPromises = false;
+    this.tops = [0, 0, 0]; // the least upper edges of the curves of a queue and of promises
     this.version = -1;
     this.chosen = null;
     this.hovered = null;
@@ -63,6 +65,8 @@ export class Chart {
     this.offsets = state.offsets;
     this.hasCurves = state.hasCurves ?? true;
     this.hasQueue = state.hasQueue ?? true;
+    this.hasPromises = state.hasPromises ?? this.pools.some(({ promises }) => promises && promises !== 'nothing');
+    this.tops = state.tops ?? this.tops;
     this.isLive = state.moment.live;
     this.hasRuns = state.runs;
     if (this.version !== state.version) this.version = state.version;

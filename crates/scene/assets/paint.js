@@ -1,21 +1,12 @@
-// The painter of the scene. picture.rs paints the same scene as SVG, and a test compares the two.
+// The painter of the scene. picture.rs paints the same scene as SVG, and a test compares the two. Their sizes are before this line, from sizes.rs.
 
-export const AXIS = 36, NAMES = 20, COLUMNS = 512;
-// The curves: the line above each, and their heights.
-const TITLE = 18, HELD = 52, WAITING = 34;
 // All the time in a strip, below a gap. It is a control of the page, and in no file.
 const GAP = 8, STRIP = 24;
-// The least height of a row of hosts or slots with its name.
-const MARKED_LEAST = 13;
 // Runs of one log have numbers of their own.
 export const RUN_NUMBERS = 1e12;
 export const KIND = { ran: 0, running: 1, promised: 2, planned: 3, likely: 4, idle: 5, suspended: 6, swapping: 7, alternate: 8 };
-// How solid the bars of a kind are, and those of what is still to come.
-const SOLID = [1, 1, 0.22, 0.08, 0.08, 0.6, 0.45, 0.6, 0.25], AHEAD = 0.3;
 const DASHED = [KIND.planned, KIND.likely, KIND.suspended, KIND.swapping, KIND.alternate], OVER = [KIND.ran, KIND.swapping, KIND.alternate];
 const STEPS = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000, 31536000];
-// The lines of the pools.
-const DASHES = [[], [5, 3], [2, 2], [8, 3, 2, 3]];
 const DAY = 864e5;
 
 /** The painting half of the chart. */
@@ -46,7 +37,7 @@ export const painting = {
   },
 
   /** Returns the height of the curves. Slots have none, and a fixed chart has those of a queue only if jobs wait. */
-  curved() { return this.hasCurves ? TITLE + HELD + (this.hasQueue ? 2 * (TITLE + WAITING) : 0) : 0; },
+  curved() { return this.hasCurves ? TITLE + HELD + (2 * this.hasQueue + this.hasPromises) * (TITLE + LOW) : 0; },
 
   legend(by = this.by) { return this.legends.find(legend => legend.by === by) ?? this.legends[0]; },
 
@@ -298,12 +289,15 @@ export const painting = {
     const parts = this.parts().map(([tile, from, to]) => [this.tile(null, this.level(), tile).data, tile, from, to]).filter(([data]) => data);
     const { context } = this, pools = this.pools.length, column = 2 ** this.level();
     const most = key => parts.reduce((most, [data]) => Math.max(most, ...data.map(pool => pool[key].most)), 0);
-    const procs = Math.max(...this.groups.map(group => group.procs), 1), waiting = rounded(most('waiting')), requested = rounded(most('requested'));
+    const procs = Math.max(...this.groups.map(group => group.procs), 1), late = most('late');
     const words = pools > 1 || this.isFixed ? '' : ', and promised or planned (pale)';
+    const low = (key, title, most) => [key, LOW, rounded(most), `${title}, scale to ${rounded(most)}`];
+    const [waiting, requested, promised] = this.tops;
+    const boxes = [['held', HELD, procs, `processors held${words}, of ${procs}`]];
+    if (this.hasQueue) boxes.push(low('waiting', 'jobs waiting', Math.max(waiting, most('waiting'))), low('requested', 'processors that they request', Math.max(requested, most('requested'))));
+    if (this.hasPromises) boxes.push(low('early', `jobs ahead of their promises${late > 0 ? ', and late ones (red)' : ''}`, Math.max(promised, late, most('early'))));
     let top = this.below;
-    const boxes = [['held', HELD, procs, `processors held${words}, of ${procs}`], ['waiting', WAITING, waiting, `jobs waiting, scale to ${waiting}`],
-      ['requested', WAITING, requested, `processors that they request, scale to ${requested}`]];
-    for (const [key, height, high, title] of this.hasQueue ? boxes : boxes.slice(0, 1)) {
+    for (const [key, height, high, title] of boxes) {
       context.font = '12px system-ui, sans-serif';
       context.fillStyle = this.ink.ink;
       context.fillText(title, 4, top + 13);
@@ -321,6 +315,7 @@ export const painting = {
             if (pools === 1 && key === 'held') this.area(part.reserved.map((value, place) => value + part.held[place]), at, rise, colour, 0.25);
             if (pools === 1) this.area(part[key], at, rise, colour, 0.55);
             else this.steps(part[key], at, rise, pool);
+            if (key === 'early') this.area(part.late, at, rise, this.ink.bad, 0.55);
           }
         }
       });
@@ -366,13 +361,21 @@ export const painting = {
     });
   },
 
+  /** Fills what is below a step function, in one piece: pieces side by side have seams. */
   area(values, at, rise, colour, alpha) {
-    const bottom = rise(0);
+    const { context } = this;
+    context.beginPath();
+    context.moveTo(at(0), rise(0));
     for (let place = 0; place < values.length;) {
       const first = place;
       while (place < values.length && values[place] === values[first]) place++;
-      if (values[first] > 0) this.fill(colour, alpha, at(first), rise(values[first]), at(place) - at(first), bottom - rise(values[first]));
+      context.lineTo(at(first), rise(values[first]));
+      context.lineTo(at(place), rise(values[first]));
     }
+    context.lineTo(at(values.length), rise(0));
+    Object.assign(context, { fillStyle: colour, globalAlpha: alpha });
+    context.fill();
+    context.globalAlpha = 1;
   },
 
   steps(values, at, rise, pool) {
@@ -385,7 +388,7 @@ export const painting = {
     const { context } = this;
     context.strokeStyle = this.colourOf(pool);
     context.lineWidth = 1.5;
-    context.setLineDash(DASHES[pool % DASHES.length]);
+    context.setLineDash(DASHES[pool % DASHES.length].split(' ').filter(Boolean));
     context.beginPath();
     path();
     context.stroke();

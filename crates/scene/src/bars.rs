@@ -91,6 +91,11 @@ pub struct Bars {
     pub pools: Vec<String>,
     /// The curves of each pool; none of slots, whose jobs share processors.
     pub curves: Vec<Curves>,
+    /// Whether a policy promises starts.
+    pub promises: bool,
+    /// The least values at the upper edges of the curves below the first one, in the order of [`Curves::most`], so that several charts have the
+    /// same ones.
+    pub(crate) tops: [i64; 3],
     /// The places of the jobs in the schedule, by number.
     places: Vec<u32>,
 }
@@ -139,11 +144,18 @@ fn class_of(bar: &Bar) -> usize {
 }
 
 impl Bars {
+    /// Sets the least values at the upper edges of the curves.
+    #[must_use]
+    pub fn with_tops(self, tops: [i64; 3]) -> Bars {
+        Bars { tops, ..self }
+    }
+
     /// Returns the bars of all jobs. O(n log n + n p) for n jobs and p rows.
     pub fn new(schedule: &Schedule<'_>) -> Bars {
         let mut bars = Bars {
             curves: Curves::of_pools(schedule),
             pools: schedule.pools.iter().map(|pool| pool.name.clone()).collect(),
+            promises: schedule.pools.iter().any(|pool| pool.promises),
             places: places(&schedule.jobs),
             ..Bars::default()
         };

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::clock::span;
-use crate::{Bars, Job, Schedule, State, counted};
+use crate::colour::reason_words;
+use crate::{ANY_GPU, Bars, Job, Schedule, State, counted};
 
 /// What a reader wants to know about a job at first sight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,7 +58,8 @@ fn of_job(schedule: &Schedule<'_>, job: &Job) -> Card {
                 format!("{}, with 95 % by {}", text(median), schedule.clock.latest(last, schedule.now))
             }),
         ),
-        ("reason", Some(job.reason.clone()).filter(|reason| !reason.is_empty())),
+        ("GPU", Some(job.gpu.clone()).filter(|gpu| !gpu.is_empty() && gpu != ANY_GPU)),
+        ("reason", Some(reason_words(&job.reason).to_owned()).filter(|reason| !reason.is_empty())),
     ];
     let from = start.or(job.likely.map(|[median, ..]| median));
     let to = match job.state {

@@ -1,16 +1,16 @@
 //! The colour of each job, and the legend of the colours.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::palette::{CHANGES, GREY, Inks, REASONS, STATES, STEPS, VALUES};
 use crate::clock::{DAY, HOUR, MINUTE, SECOND};
-use crate::{Job, Kind, Part, RUN_NUMBERS, Schedule};
+use crate::{ANY_GPU, Job, Kind, Part, RUN_NUMBERS, Schedule};
 
 /// The number of ways to colour the jobs.
-pub(crate) const CLASSINGS: usize = 9;
+pub(crate) const CLASSINGS: usize = 10;
 
 /// The colours of a bar: a place in the legend of each [`ColourBy`].
 pub(crate) type Classes = [u8; CLASSINGS];
@@ -34,6 +34,8 @@ pub enum ColourBy {
     State,
     /// The number of processors.
     Size,
+    /// The type of the GPUs.
+    Gpu,
     /// Of gang scheduling: whether the slot is the job's own.
     Slot,
     /// Of runs of one log: the start, compared with that of the same job under the first policy, or of that under the second one.
@@ -73,6 +75,7 @@ impl ColourBy {
         ColourBy::Slowdown,
         ColourBy::State,
         ColourBy::Size,
+        ColourBy::Gpu,
         ColourBy::Slot,
         ColourBy::Change,
     ];
@@ -86,6 +89,7 @@ impl ColourBy {
             ColourBy::Slowdown => "slowdown",
             ColourBy::State => "state",
             ColourBy::Size => "size",
+            ColourBy::Gpu => "GPU type",
             ColourBy::Slot => "slot",
             ColourBy::Change => "change between policies",
         }
@@ -102,6 +106,11 @@ const REASON_NAMES: [(&str, &str); 7] = [
     ("opportunistic", "ran on idle processors"),
     ("swapping", "swapped out or in"),
 ];
+
+/// Returns a start reason in words; other texts stay.
+pub(crate) fn reason_words(reason: &str) -> &str {
+    REASON_NAMES.iter().find(|(known, _)| *known == reason).map_or(reason, |(_, words)| words)
+}
 
 /// The upper bounds of the waits, and their names.
 const WAITS: [(i64, &str); 5] = [
@@ -157,6 +166,8 @@ pub(crate) struct Colours {
     /// The starts under the first policy and under the second one, by number; empty without two policies.
     starts: [Vec<(i64, i64)>; 2],
     users: BTreeMap<String, u8>,
+    /// The types of GPUs.
+    gpus: BTreeMap<String, u8>,
     legends: [Legend; CLASSINGS],
 }
 
@@ -181,6 +192,7 @@ impl Colours {
             let names = named.iter().map(|(_, name)| *name).chain([last]).collect::<Vec<_>>();
             owned(&names)
         };
+        let (gpus, types) = gpu_types(schedule);
         let reasons = owned(&REASON_NAMES.map(|(_, name)| name));
         let unknown = |name: &str| Some(name.to_owned());
         let legends = [
@@ -191,6 +203,7 @@ impl Colours {
             legend(ColourBy::Slowdown, &steps(&SLOWDOWNS, "100 or more"), &STEPS, unknown("not started")),
             legend(ColourBy::State, &owned(&STATE_NAMES), &STATES, None),
             legend(ColourBy::Size, &steps(&SIZES, "more than 256 processors"), &STEPS, None),
+            legend(ColourBy::Gpu, &types, &VALUES, unknown("no GPU")),
             legend(ColourBy::Slot, &owned(&SLOT_NAMES), &VALUES, None),
             legend(
                 ColourBy::Change,
@@ -199,7 +212,7 @@ impl Colours {
                 unknown("the same within 1 min"),
             ),
         ];
-        Colours { starts: starts(schedule), users, legends }
+        Colours { starts: starts(schedule), users, gpus, legends }
     }
 
     /// Returns the colours of a bar, and counts it.
@@ -219,6 +232,7 @@ impl Colours {
             }
             ColourBy::State => state(job, kind),
             ColourBy::Size => step(&SIZES, i64::try_from(job.procs).unwrap_or(i64::MAX)),
+            ColourBy::Gpu => self.gpus.get(&job.gpu).map_or_else(|| grey(by), |place| usize::from(*place)),
             ColourBy::Slot => usize::from(kind == Kind::Alternate),
             ColourBy::Change => self.change(job).unwrap_or_else(|| grey(by)),
         });
@@ -276,6 +290,19 @@ fn first_users(schedule: &Schedule<'_>) -> (BTreeMap<String, u8>, usize) {
     ranked.truncate(VALUES.len());
     ranked.sort_by_key(|(user, _)| (Some(*user) != own, user.len(), *user));
     ((ranked.into_iter().map(|(user, _)| user.to_owned()).zip(0..)).collect(), others)
+}
+
+/// Returns the types of GPUs that jobs request, as places by name, and the names of the places. The last place has all types from there on.
+fn gpu_types(schedule: &Schedule<'_>) -> (BTreeMap<String, u8>, Vec<String>) {
+    let types = schedule.jobs.iter().map(|job| job.gpu.clone()).filter(|name| !name.is_empty());
+    let types: BTreeSet<String> = types.collect();
+    let words = |name: &String| if name == ANY_GPU { "GPU of any type".to_owned() } else { name.clone() };
+    let mut names: Vec<String> = types.iter().take(VALUES.len()).map(words).collect();
+    if let (true, Some(last)) = (types.len() > VALUES.len(), names.last_mut()) {
+        "other types".clone_into(last);
+    }
+    let last = u8::try_from(VALUES.len() - 1).unwrap_or(u8::MAX);
+    (types.into_iter().zip((0..last).chain(std::iter::repeat(last))).collect(), names)
 }
 
 /// Returns the starts of the jobs under the first two policies of a log, by number.
@@ -374,6 +401,23 @@ mod tests {
         let users = shown(&bars, ColourBy::User);
         assert_eq!(users.first(), Some(&("user 0".to_owned(), 2)));
         assert_eq!(users.last(), Some(&("3 other users".to_owned(), 6)));
+    }
+
+    #[test]
+    fn gpus_have_a_legend_where_jobs_request_some() {
+        let of_type = |number, gpu: &str| Job { gpu: gpu.to_owned(), ..ran(number, "a", 0, 10) };
+        let bars = |gpus: &[&str]| {
+            Bars::new(&Schedule::of_jobs(9, (0..).zip(gpus).map(|(number, gpu)| of_type(number, gpu))))
+        };
+        let count = |name: &str, bars| (name.to_owned(), bars);
+        let found = shown(&bars(&["h100", "", "GPU", "a100", ""]), ColourBy::Gpu);
+        assert_eq!(
+            found,
+            [count("GPU of any type", 1), count("a100", 1), count("h100", 1), count("no GPU", 2)]
+        );
+        assert!(shown(&bars(&["", ""]), ColourBy::Gpu).is_empty());
+        let many = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
+        assert_eq!(shown(&bars(&many), ColourBy::Gpu).last(), Some(&count("other types", 3)));
     }
 
     #[test]

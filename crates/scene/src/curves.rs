@@ -1,8 +1,8 @@
-//! The curves below a chart: processors held and reserved, and jobs that wait.
+//! The curves below a chart: processors held and reserved, jobs that wait, and starts against their promises.
 
 use serde::{Serialize, Serializer};
 
-use crate::{Job, QueueStep, Schedule, State};
+use crate::{Job, Part, QueueStep, Schedule, State};
 
 /// The curves of a pool. Each is a step function of time.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -11,6 +11,8 @@ pub struct Curves {
     reserved: Steps,
     waiting: Steps,
     requested: Steps,
+    early: Steps,
+    late: Steps,
 }
 
 /// A part of the curves of a pool: means of equal parts of the time, in tenths, as runs of (columns, value).
@@ -24,6 +26,10 @@ pub struct CurvePart {
     pub waiting: Vec<(u32, i64)>,
     /// The processors that these jobs request.
     pub requested: Vec<(u32, i64)>,
+    /// The jobs that started and whose promised start is still to come.
+    pub early: Vec<(u32, i64)>,
+    /// The jobs whose promised start has passed, and that have not started.
+    pub late: Vec<(u32, i64)>,
 }
 
 /// The changes of one pool before they are sorted.
@@ -33,11 +39,13 @@ struct Changes {
     reserved: Vec<(i64, i64)>,
     waiting: Vec<(i64, i64)>,
     requested: Vec<(i64, i64)>,
+    early: Vec<(i64, i64)>,
+    late: Vec<(i64, i64)>,
 }
 
 impl Curves {
     /// Returns the curves of each pool; none of slots. O(n log n) for n jobs.
-    pub(crate) fn of_pools(schedule: &Schedule<'_>) -> Vec<Curves> {
+    pub fn of_pools(schedule: &Schedule<'_>) -> Vec<Curves> {
         if schedule.pools.iter().any(|pool| pool.slots > 1) {
             return vec![];
         }
@@ -56,6 +64,8 @@ impl Curves {
             reserved: Steps::new(pool.reserved),
             waiting: Steps::new(pool.waiting),
             requested: Steps::new(pool.requested),
+            early: Steps::new(pool.early),
+            late: Steps::new(pool.late),
         };
         pools.into_iter().map(curves).collect()
     }
@@ -68,7 +78,16 @@ impl Curves {
             reserved: means(&self.reserved),
             waiting: means(&self.waiting),
             requested: means(&self.requested),
+            early: means(&self.early),
+            late: means(&self.late),
         }
+    }
+
+    /// Returns the most jobs that wait, the most processors that they request, and the most jobs that started before or after their promised
+    /// start.
+    pub fn most(&self) -> [i64; 3] {
+        let most = |steps: &Steps| steps.levels().map(|(_, level)| level).max().unwrap_or(0);
+        [most(&self.waiting), most(&self.requested), most(&self.early).max(most(&self.late))]
     }
 
     /// Returns whether a job waits at any time.
@@ -99,6 +118,14 @@ impl Changes {
         let without = if job.state == State::Ended { job.end.unwrap_or(now) } else { now };
         for (changes, by) in [(&mut self.waiting, 1), (&mut self.requested, procs)] {
             add(changes, job.submitted, until.unwrap_or(without), by);
+        }
+        let is_first = job.part == Part::Run && job.whole.is_none_or(|whole| Some(whole.start) == job.start);
+        if let Some(promised) = job.promised_first.or(job.promised).filter(|_| is_first) {
+            let start = started.unwrap_or(without);
+            if started.is_some() {
+                add(&mut self.early, start, promised, 1);
+            }
+            add(&mut self.late, promised, start, 1);
         }
     }
 }
@@ -210,6 +237,24 @@ mod tests {
             (part.waiting, part.requested),
             (vec![(2, 50), (3, 20), (4, 0)], vec![(2, 150), (3, 60), (4, 0)])
         );
+    }
+
+    #[test]
+    fn starts_are_compared_with_their_promises() {
+        let promised = |at, job| Job { promised_first: Some(at), ..job };
+        let jobs = [
+            promised(25, job(1, State::Ended, 0, 10, 30)),
+            promised(5, job(1, State::Ended, 0, 15, 30)),
+            promised(60, job(1, State::Running, 0, 35, 90)),
+            promised(20, Job { start: None, end: None, ..job(1, State::Waiting, 0, 0, 0) }),
+            promised(70, Job { start: None, end: None, ..job(1, State::Waiting, 0, 0, 0) }),
+        ];
+        let schedule = Schedule { now: 40, ..Schedule::of_jobs(8, jobs) };
+        let curves = &Curves::of_pools(&schedule)[0];
+        let part = curves.part(0, 5, 14);
+        assert_eq!(part.early, [(2, 0), (3, 10), (2, 0), (5, 10), (2, 0)]);
+        assert_eq!(part.late, [(1, 0), (2, 10), (1, 0), (4, 10), (6, 0)]);
+        assert_eq!(curves.most(), [5, 5, 1]);
     }
 
     proptest! {

@@ -12,6 +12,9 @@ pub struct Embedded {
     pools: Vec<String>,
     legends: Vec<Legend>,
     curves: Vec<Curves>,
+    #[serde(rename = "hasPromises")]
+    promises: bool,
+    tops: [i64; 3],
     /// The parts of the time with one offset from UTC each.
     offsets: Vec<(i64, i64)>,
     /// The bars of each group.
@@ -45,6 +48,8 @@ impl Embedded {
             pools: bars.pools.clone(),
             legends: bars.legends.clone(),
             curves: bars.curves.clone(),
+            promises: bars.promises,
+            tops: bars.tops,
             offsets: clock.offsets(from, to),
             bars: (0..bars.groups.len()).map(of_group).collect(),
             range,

@@ -5,6 +5,9 @@ use serde::Serialize;
 /// The distance between the numbers of jobs in several runs of one log: each run has numbers of its own.
 pub const RUN_NUMBERS: i64 = 1_000_000_000_000;
 
+/// The type of GPUs of a job that requests any.
+pub const ANY_GPU: &str = "GPU";
+
 /// A job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Job {
@@ -30,6 +33,9 @@ pub struct Job {
     pub procs: u64,
     /// The requested memory, bytes; 0 if it is not known.
     pub memory: u64,
+    /// The type of the GPUs that it requests; `GPU` if it requests some of any type, and empty if it requests none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub gpu: String,
     /// The time limit, milliseconds.
     pub limit: i64,
     /// The state.

@@ -32,6 +32,8 @@ mod card;
 
 mod picture;
 
+mod sizes;
+
 mod style;
 
 pub use bars::{Bar, Bars, Group, Kind};
@@ -40,19 +42,20 @@ pub use clock::{Clock, DAY, HOUR, MINUTE, SECOND, span, whole_step};
 pub use colour::{ColourBy, Entry, Legend};
 pub use curves::{CurvePart, Curves};
 pub use embedded::Embedded;
-pub use job::{Cause, Job, Part, RUN_NUMBERS, State, Whole};
+pub use job::{ANY_GPU, Cause, Job, Part, RUN_NUMBERS, State, Whole};
 pub use opening::Opening;
 pub use palette::{Inks, Rgb};
 pub use picture::{Picture, PictureRequest};
 pub use schedule::{Pool, QueueStep, Schedule};
+pub use sizes::PAINT;
 pub use style::{rules, used_rules};
 pub use tile::{Shade, Tile, TileBar, TileRequest};
 
-/// The painter for a canvas, as a module of a page.
-pub const PAINT: &str = include_str!("../assets/paint.js");
-
 /// The chart of a page, which uses the painter: its view, its parts and its control by mouse and keys.
 pub const CHART: &str = include_str!("../assets/chart.js");
+
+/// The function that prints a picture, as a module of a page.
+pub const PRINT: &str = include_str!("../assets/print.js");
 
 /// Returns a number and its word, in the plural if needed.
 pub fn counted(number: u64, word: &str) -> String {

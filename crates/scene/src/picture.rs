@@ -8,36 +8,18 @@ use serde::Deserialize;
 
 use crate::clock::whole_step;
 use crate::palette::GREY;
+use crate::sizes::{AHEAD, AXIS, BANDS, COLUMNS, DASHES, HELD, LOW, MARKED_LEAST, NAMES, SOLID, TITLE};
 use crate::style::{rules, used_rules};
 use crate::tile::tile_bar;
 use crate::{Bars, Clock, ColourBy, CurvePart, Curves, Inks, Kind, Legend, Tile, TileBar, TileRequest};
 
-/// The height of the times, of the line above a group, and of the lines and the boxes of the curves.
-const AXIS: f64 = 36.0;
-const NAMES: f64 = 20.0;
-const TITLE: f64 = 18.0;
-const HELD: f64 = 52.0;
-const WAITING: f64 = 34.0;
-
 /// The height of a line of the legend, and of the title.
 const LINE: f64 = 20.0;
-
-/// How solid the bars of each kind are, and those of what is still to come.
-const SOLID: [f64; 9] = [1.0, 1.0, 0.22, 0.08, 0.08, 0.6, 0.45, 0.6, 0.25];
-const AHEAD: f64 = 0.3;
 
 /// The greatest width of a letter of 11 px, and of 12 px.
 const LETTERS: [f64; 2] = [7.0, 7.2];
 
-/// The lines of the pools.
-const DASHES: [&str; 4] = ["none", "5 3", "2 2", "8 3 2 3"];
-
-/// The least height of a row of hosts or slots with its name.
-const MARKED_LEAST: f64 = 13.0;
-
-/// The columns of a tile, the bands of a shade and the largest picture.
-const COLUMNS: usize = 512;
-const BANDS: usize = 64;
+/// The largest picture.
 const WIDTH_MOST: f64 = 10_000.0;
 const HEIGHT_MOST: f64 = 20_000.0;
 
@@ -98,13 +80,30 @@ type Paths = BTreeMap<(usize, String), String>;
 
 /// A curve in its box.
 struct CurveBox {
-    values: fn(&CurvePart) -> &Vec<(u32, i64)>,
+    kind: CurveKind,
+    values: Values,
     top: f64,
-    height: f64,
     /// The value at the upper edge.
     high: f64,
     title: String,
-    is_held: bool,
+}
+
+/// Returns a curve of a part.
+type Values = fn(&CurvePart) -> &Vec<(u32, i64)>;
+
+/// What a curve shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CurveKind {
+    Held,
+    Waiting,
+    Requested,
+    Early,
+}
+
+impl CurveKind {
+    fn height(self) -> f64 {
+        if self == CurveKind::Held { HELD } else { LOW }
+    }
 }
 
 impl<'a> Picture<'a> {
@@ -184,15 +183,20 @@ impl<'a> Picture<'a> {
 
     /// Returns the lower end of the curves.
     fn foot(&self) -> f64 {
-        let [held, queue] = self.shows_curves();
-        let of_queue = if queue { 2.0 * (TITLE + WAITING) } else { 0.0 };
-        self.below + if held { TITLE + HELD + of_queue } else { 0.0 } + 6.0
+        self.below + self.shown_curves().iter().map(|kind| TITLE + kind.height()).sum::<f64>() + 6.0
     }
 
-    /// Returns whether there are curves of the processors, and of the queue. A page has them always, so that it does not move.
-    fn shows_curves(&self) -> [bool; 2] {
-        let curves = &self.bars.curves;
-        [!curves.is_empty(), self.marked.is_some() || curves.iter().any(Curves::has_queue)]
+    /// Returns the curves from the top. A page has those of a queue always, so that it does not move.
+    fn shown_curves(&self) -> Vec<CurveKind> {
+        let Bars { curves, promises, .. } = self.bars;
+        if curves.is_empty() {
+            return vec![];
+        }
+        let queue = self.marked.is_some() || curves.iter().any(Curves::has_queue);
+        let mut kinds = vec![CurveKind::Held];
+        kinds.extend([CurveKind::Waiting, CurveKind::Requested].into_iter().filter(|_| queue));
+        kinds.extend(promises.then_some(CurveKind::Early));
+        kinds
     }
 
     fn legend(&self) -> Option<&'a Legend> {
@@ -526,59 +530,72 @@ impl<'a> Picture<'a> {
         html! {
             @for curve in self.boxes(&pools) {
                 text x="4" y=(Px(curve.top + 13.0)) { (curve.title) }
-                rect class="rule" x="0.5" y=(Px(curve.top + TITLE - 0.5)) width=(Px(self.width - 1.0)) height=(Px(curve.height)) {}
+                rect class="rule" x="0.5" y=(Px(curve.top + TITLE - 0.5)) width=(Px(self.width - 1.0)) height=(Px(curve.kind.height())) {}
                 @if !single { (self.curve_names(curve.top, 20.0 + curve.title.chars().count() as f64 * LETTERS[1])) }
                 @for (pool, parts) in pools.iter().enumerate() {
-                    @let class = self.pool_class(pool);
-                    @let rise = |value: f64| curve.top + TITLE + curve.height - (value / curve.high).min(1.0) * (curve.height - 2.0);
-                    @for (from, part) in begins.iter().zip(parts) {
-                        @let values = (curve.values)(part);
-                        @if single {
-                            @if curve.is_held && self.marked.is_some() { (path(&class, &self.area(*from, column, &sums(&part.held, &part.reserved), &rise), 0.25, None)) }
-                            (path(&class, &self.area(*from, column, values, &rise), 0.55, None))
-                        } @else {
-                            path class={ "curve " (class) } stroke-dasharray=(DASHES[pool % DASHES.len()]) d=(self.steps(*from, column, values, &rise)) {}
-                        }
-                    }
+                    @for (from, part) in begins.iter().zip(parts) { (self.curve(&curve, pool, part, [*from, column])) }
                 }
             }
         }
     }
 
+    /// Draws a part of the curve of a pool.
+    fn curve(&self, curve: &CurveBox, pool: usize, part: &CurvePart, [from, column]: [i64; 2]) -> Markup {
+        let height = curve.kind.height();
+        let rise = |value: f64| curve.top + TITLE + height - (value / curve.high).min(1.0) * (height - 2.0);
+        let area = |values: &[(u32, i64)]| self.area(from, column, values, &rise);
+        let class = self.pool_class(pool);
+        let values = (curve.values)(part);
+        html! {
+            @if self.bars.curves.len() == 1 {
+                @if curve.kind == CurveKind::Held && self.marked.is_some() { (path(&class, &area(&sums(&part.held, &part.reserved)), 0.25, None)) }
+                (path(&class, &area(values), 0.55, None))
+            } @else {
+                path class={ "curve " (class) } stroke-dasharray=[dashes(pool)] d=(self.steps(from, column, values, &rise)) {}
+            }
+            @if curve.kind == CurveKind::Early { (path("bad", &area(&part.late), 0.55, None)) }
+        }
+    }
+
     /// Returns the boxes of the curves from the top.
     fn boxes(&self, pools: &[Vec<CurvePart>]) -> Vec<CurveBox> {
-        if pools.is_empty() {
-            return vec![];
-        }
-        let most = |values: fn(&CurvePart) -> &Vec<(u32, i64)>| {
+        let most = |values: Values| {
             let values = pools.iter().flatten().flat_map(values).map(|(_, value)| *value);
-            rounded(values.max().unwrap_or(0) as f64 / 10.0)
+            values.max().unwrap_or(0) as f64 / 10.0
         };
         let procs = self.bars.groups.iter().map(|group| group.procs).max().unwrap_or(1).max(1) as f64;
         let pale =
             if pools.len() == 1 && self.marked.is_some() { ", and promised or planned (pale)" } else { "" };
-        let held = CurveBox {
-            values: |part| &part.held,
-            top: self.below,
-            height: HELD,
-            high: procs,
-            title: format!("processors held{pale}, of {procs}"),
-            is_held: true,
+        let late = most(|part| &part.late);
+        let [waiting, requested, promised] = self.bars.tops.map(|top| top as f64);
+        let mut top = self.below;
+        let curve = |kind: CurveKind| {
+            let (values, words, most): (Values, &str, f64) = match kind {
+                CurveKind::Held => (|part| &part.held, "", procs),
+                CurveKind::Waiting => {
+                    (|part| &part.waiting, "jobs waiting", waiting.max(most(|part| &part.waiting)))
+                }
+                CurveKind::Requested => {
+                    let most = requested.max(most(|part| &part.requested));
+                    (|part| &part.requested, "processors that they request", most)
+                }
+                CurveKind::Early => {
+                    let words = if late > 0.0 {
+                        "jobs ahead of their promises, and late ones (red)"
+                    } else {
+                        "jobs ahead of their promises"
+                    };
+                    (|part| &part.early, words, promised.max(late).max(most(|part| &part.early)))
+                }
+            };
+            let (high, title) = match kind {
+                CurveKind::Held => (procs, format!("processors held{pale}, of {procs}")),
+                _ => (rounded(most), format!("{words}, scale to {}", rounded(most))),
+            };
+            top += TITLE + kind.height();
+            CurveBox { kind, values, top: top - TITLE - kind.height(), high, title }
         };
-        let of_queue = |place: f64, values: fn(&CurvePart) -> &Vec<(u32, i64)>, words: &str| {
-            let (top, high) = (self.below + TITLE + HELD + place * (TITLE + WAITING), most(values));
-            CurveBox {
-                values,
-                top,
-                height: WAITING,
-                high,
-                title: format!("{words}, scale to {high}"),
-                is_held: false,
-            }
-        };
-        let waiting = of_queue(0.0, |part| &part.waiting, "jobs waiting");
-        let requested = of_queue(1.0, |part| &part.requested, "processors that they request");
-        if self.shows_curves()[1] { vec![held, waiting, requested] } else { vec![held] }
+        self.shown_curves().into_iter().map(curve).collect()
     }
 
     /// Writes the names of the pools behind the title of the curves, each with its line.
@@ -593,7 +610,7 @@ impl<'a> Picture<'a> {
         }
         html! {
             @for (x, place, name) in names {
-                path class={ "curve " (self.pool_class(place)) } stroke-dasharray=(DASHES[place % DASHES.len()]) d=(format!("M{} {}h26", Px(x), Px(top + 9.0))) {}
+                path class={ "curve " (self.pool_class(place)) } stroke-dasharray=[dashes(place)] d=(format!("M{} {}h26", Px(x), Px(top + 9.0))) {}
                 text x=(Px(x + 32.0)) y=(Px(top + 13.0)) { (name) }
             }
         }
@@ -697,6 +714,11 @@ fn add(path: &mut String, [left, top, width, height]: [f64; 4]) {
 fn path(class: &str, path: &str, opacity: f64, dashes: Option<&str>) -> Markup {
     let opacity = (opacity < 1.0).then(|| Px(opacity).to_string());
     html! { @if !path.is_empty() { path class=(class) fill-opacity=[opacity] stroke-dasharray=[dashes] d=(path) {} } }
+}
+
+/// Returns the dashes of the line of a pool; `None` for a solid one.
+fn dashes(pool: usize) -> Option<&'static str> {
+    Some(DASHES[pool % DASHES.len()]).filter(|dashes| !dashes.is_empty())
 }
 
 /// Returns a text of at most so many letters.

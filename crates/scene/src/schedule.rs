@@ -37,6 +37,8 @@ pub struct Pool {
     pub slots: u32,
     /// The first processor of each host, with its name; empty for a single host.
     pub hosts: Vec<(u32, String)>,
+    /// Whether its policy promises starts.
+    pub promises: bool,
 }
 
 /// The waiting jobs from an instant until the next step.
@@ -53,7 +55,7 @@ pub struct QueueStep {
 impl Pool {
     /// Returns a pool of one host without slots.
     pub fn new(name: &str, cpus: u64) -> Pool {
-        Pool { name: name.to_owned(), cpus, slots: 1, hosts: vec![] }
+        Pool { name: name.to_owned(), cpus, slots: 1, ..Pool::default() }
     }
 }
 

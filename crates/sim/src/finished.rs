@@ -137,6 +137,9 @@ pub trait Observer {
         Ok(())
     }
 
+    /// Called before [`refused`](Observer::refused) when the job ran before: it was taken off the machine for good.
+    fn removed(&mut self, _admission: u64, _request: &Request, _allocations: &[Allocation]) {}
+
     /// Called when a job ended, in the order of the ends.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use miserly_api::client::Client;
 use miserly_follow::Board;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, Event, KeyEventKind, MouseEventKind};
 
 use crate::screen::Screen;
 use crate::{Action, Answer, App, MINUTE, desk};
@@ -91,12 +91,12 @@ impl View<'_> {
             }
             changed = match news.recv_timeout(until_next_minute()) {
                 Ok(News::Terminal(event)) => match self.event(&event?) {
-                    Some(Action::Quit) => return Ok(()),
-                    Some(Action::Redraw) => {
+                    (_, Some(Action::Quit)) => return Ok(()),
+                    (_, Some(Action::Redraw)) => {
                         screen.terminal().clear()?;
                         true
                     }
-                    _ => true,
+                    (changed, _) => changed,
                 },
                 Ok(News::Facts) => self.facts(),
                 Ok(News::Answer(answer)) => {
@@ -109,13 +109,21 @@ impl View<'_> {
         }
     }
 
-    fn event(&mut self, event: &Event) -> Option<Action> {
+    /// Passes an event to the view. Returns whether the frame may change, and the action.
+    fn event(&mut self, event: &Event) -> (bool, Option<Action>) {
         let action = match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.app.key(*key)?,
-            _ => return None,
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.app.key(*key),
+            // The mouse moves all the time.
+            Event::Mouse(mouse) if matches!(mouse.kind, MouseEventKind::Moved | MouseEventKind::Up(_)) => {
+                return (false, None);
+            }
+            Event::Mouse(mouse) => self.app.mouse(*mouse),
+            _ => None,
         };
-        self.pass_on(&action);
-        Some(action)
+        if let Some(action) = &action {
+            self.pass_on(action);
+        }
+        (true, action)
     }
 
     fn facts(&mut self) -> bool {

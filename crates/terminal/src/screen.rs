@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -33,7 +34,7 @@ impl Screen {
         });
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
-        let entered = execute!(stdout(), EnterAlternateScreen);
+        let entered = execute!(stdout(), EnterAlternateScreen, EnableMouseCapture);
         let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(stdout()))));
         terminal.map(Screen).inspect_err(|_| leave())
     }
@@ -54,7 +55,7 @@ impl Drop for Screen {
 pub fn leave() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         // The terminal may be gone.
-        let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+        let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
 }

@@ -140,6 +140,19 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &json!({ "media": "print", "features": features }));
     }
 
+    /// Prints the page as PDF in the size that it wants. Returns the number of pages, and the width and the height of one in points.
+    pub fn pdf(&mut self) -> [f64; 3] {
+        let answer =
+            self.call("Page.printToPDF", &json!({ "preferCSSPageSize": true, "printBackground": true }));
+        let data = answer["data"].as_str().unwrap();
+        let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let boxes: Vec<&str> = text.split("/MediaBox").skip(1).collect();
+        let numbers = boxes[0].split(['[', ']']).nth(1).unwrap().split_whitespace();
+        let sides: Vec<f64> = numbers.skip(2).map(|number| number.parse().unwrap()).collect();
+        [boxes.len() as f64, sides[0], sides[1]]
+    }
+
     /// Whether scripts run on the pages that are loaded from now on.
     pub fn scripts(&mut self, run: bool) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !run }));

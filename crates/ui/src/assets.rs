@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use miserly_scene::{CHART, PAINT};
+use miserly_scene::{CHART, PAINT, PRINT};
 use sha2::{Digest, Sha256};
 
 /// The style is a part of the page: another request would come before the first paint.
@@ -56,6 +56,10 @@ pub(crate) async fn paint() -> Response {
     javascript(PAINT)
 }
 
+pub(crate) async fn print() -> Response {
+    javascript(PRINT)
+}
+
 pub(crate) async fn tables() -> Response {
     javascript(TABLES)
 }
@@ -70,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_page_is_small() {
-        let size: usize = [STYLE, SCRIPT, ADDRESS, CHART, LIST, MAP, PAINT, STATE, TABLES]
+        let size: usize = [STYLE, SCRIPT, ADDRESS, CHART, LIST, MAP, PAINT, PRINT, STATE, TABLES]
             .iter()
             .map(|text| text.len())
             .sum();
@@ -84,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_page_uses_nothing_of_other_sites() {
-        for text in [STYLE, SCRIPT, ADDRESS, CHART, LIST, MAP, PAINT, STATE, TABLES] {
+        for text in [STYLE, SCRIPT, ADDRESS, CHART, LIST, MAP, PAINT, PRINT, STATE, TABLES] {
             let text = text.replace("http://www.w3.org/2000/svg", "");
             assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("innerHTML"));
         }

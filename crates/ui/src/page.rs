@@ -42,6 +42,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     button type="button" id="link" title="The address of this view, without a key" { "Copy link" }
                     button type="button" id="svg" title="The chart as it is shown, as SVG" { "Save SVG" }
                     button type="button" id="png" title="The chart as it is shown, as PNG of twice its size" { "Save PNG" }
+                    button type="button" id="pdf" title="The chart as it is shown, printed on a page of its size or saved as PDF" { "Save PDF" }
                     output id="saved" role="status" {}
                 }
                 // It takes keys of its own: a screen reader passes them on to an application only, and an image has none.

@@ -85,6 +85,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/list.js", get(assets::list))
         .route("/map.js", get(assets::map))
         .route("/paint.js", get(assets::paint))
+        .route("/print.js", get(assets::print))
         .route("/state.js", get(assets::state))
         .route("/tables.js", get(assets::tables))
         .merge(with_key)

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use miserly_api::model::{
-    Exit, Failure, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, Status, WaitReason, number_ranges,
+    Exit, Failure, JobView, KilledBy, Phase, Pool, Pools, QueueStatus, StartReason, Status, WaitReason,
+    number_ranges,
 };
 
-use crate::{Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
+use crate::{ANY_GPU, Account, Cause, Clock, Facts, Job, PoolFacts, State, plain};
 
 /// The answers of a daemon, of which its facts are made.
 #[derive(Clone, Debug)]
@@ -88,6 +89,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         pool,
         procs: job.cpus,
         memory: job.memory,
+        gpu: if job.gpus > 0 { ANY_GPU.to_owned() } else { String::new() },
         limit,
         state,
         word: word(job).to_owned(),
@@ -105,9 +107,18 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             .and_then(|likely| likely.bounds())
             .map(|bounds| bounds.map(Timestamp::as_millisecond)),
         cpus: job.phase.cpus(),
+        reason: start_reason(job, state).to_owned(),
         causes: job.reasons.iter().map(cause).collect(),
         ..Job::default()
     }
+}
+
+/// Returns the word for the reason of the start of a job: one that ran and has none ran on idle processors only.
+fn start_reason(job: &JobView, state: State) -> &'static str {
+    let is_idle = matches!(state, State::Opportunistic | State::Parked);
+    job.start_reason
+        .filter(|_| !is_idle)
+        .map_or(if is_idle { "opportunistic" } else { "" }, StartReason::name)
 }
 
 /// Returns the comment of a job, and its command and its paths or the reason why they are not there: keys and texts.

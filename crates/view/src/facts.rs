@@ -109,8 +109,11 @@ impl Facts {
         let hosts = |pool: &PoolFacts| {
             pool.hosts.iter().filter_map(|host| Some((host.first?, host.name.clone()))).collect()
         };
-        let pools =
-            self.pools.iter().map(|pool| Pool { hosts: hosts(pool), ..Pool::new(&pool.name, pool.cpus) });
+        let pools = self.pools.iter().map(|pool| Pool {
+            hosts: hosts(pool),
+            promises: !matches!(&*pool.promises, "" | "nothing"),
+            ..Pool::new(&pool.name, pool.cpus)
+        });
         Schedule {
             now: self.now,
             clock: self.clock.clone(),

@@ -50,7 +50,7 @@ pub use headline::{Phrase, PhraseList, headline};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
 pub use instant::parse_instant;
-pub use list_row::{ArrayCounts, Row};
+pub use list_row::{ArrayCounts, Row, with_arrays};
 pub use lists::{ListPart, Lists, ListsPart, ListsRequest};
 pub use moment::{Line, Moment, PoolNow};
 pub use moves::{MOVES_NAMED, moved_promises};
@@ -59,6 +59,6 @@ pub use usage::{UsageBy, UsageSums, cpu_hours, usage_sums};
 pub use words::{Sentences, cause_text};
 
 pub use miserly_scene::{
-    Bar, Bars, Card, Cause, Clock, Group, Job, Kind, RUN_NUMBERS, State, Tile, TileBar, TileRequest, counted,
-    span, whole_step,
+    ANY_GPU, Bar, Bars, Card, Cause, Clock, Group, Job, Kind, RUN_NUMBERS, State, Tile, TileBar, TileRequest,
+    counted, span, whole_step,
 };

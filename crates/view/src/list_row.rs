@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use miserly_api::model::number_ranges;
 use serde::Serialize;
 
-use crate::moment::line;
+use crate::lists::{Entry, array_counts, entries};
+use crate::moment::{Line, line};
 use crate::words::Sentences;
 use crate::{Facts, Job, State};
 
@@ -88,6 +89,19 @@ impl ArrayCounts {
         self.failed += usize::from(job.has_failed());
     }
 
+    /// Returns the number of all.
+    pub fn all(self) -> usize {
+        self.held + self.waiting + self.running + self.ended
+    }
+
+    /// Returns how far it is, in few words.
+    fn progress(self) -> String {
+        let of =
+            |count: usize, word: &str| if count > 0 { format!(", {count} {word}") } else { String::new() };
+        let (failed, running) = (of(self.failed, "failed"), of(self.running, "running"));
+        format!("{}/{} ended{failed}{running}", self.ended, self.all())
+    }
+
     fn in_words(self) -> String {
         let ArrayCounts { held, waiting, running, ended, failed } = self;
         let of = |count: usize, words: &str| (count > 0).then(|| format!("{count} {words}"));
@@ -99,7 +113,7 @@ impl ArrayCounts {
             of(ended, "ended").map(|words| words + &failures),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        format!("{} jobs: {}", held + waiting + running + ended, parts.join(", "))
+        format!("{} jobs: {}", self.all(), parts.join(", "))
     }
 }
 
@@ -170,6 +184,38 @@ pub(crate) fn array_row(
         sentence,
         ..next
     }
+}
+
+/// Unites the lines of each array, which are in the order of a list, at the place of the first one. A single one stays a job.
+///
+/// The job of such a line is the first one, with the label and the states of all. O(n log n) for n jobs.
+pub fn with_arrays(facts: &Facts, lines: &[Line]) -> Vec<Line> {
+    let (counts, sentences) = (array_counts(facts), Sentences::new(facts));
+    let jobs: Vec<&Job> = lines.iter().map(|line| &line.job).collect();
+    let mut places = lines.iter();
+    let mut united = vec![];
+    for entry in entries(&jobs) {
+        let (first, array) = match entry {
+            Entry::Job(job) => (job, None),
+            Entry::Array(array, members) => (members[0], Some((array, members))),
+        };
+        let Some(line) = places.find(|line| line.job.number == first.number) else { continue };
+        let Some((array, members)) = array else {
+            united.push(line.clone());
+            continue;
+        };
+        let counts = counts.get(&array).copied().unwrap_or_default();
+        let row = array_row(facts, &sentences, array, &members, counts);
+        united.push(Line {
+            job: Job { label: row.label, word: counts.progress(), ..line.job.clone() },
+            start_text: row.start_text,
+            end_text: row.end_text,
+            sentence: row.sentence,
+            array: Some(counts),
+            ..line.clone()
+        });
+    }
+    united
 }
 
 /// Returns the number of an array with the indexes of these jobs.

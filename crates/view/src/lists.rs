@@ -66,7 +66,7 @@ pub struct ListPart {
 }
 
 /// A row of a list before it is written: a job, or the jobs of an array.
-enum Entry<'a> {
+pub(crate) enum Entry<'a> {
     Job(&'a Job),
     Array(i64, Vec<&'a Job>),
 }
@@ -194,7 +194,7 @@ fn array_of(job: &Job) -> Option<i64> {
 }
 
 /// Unites the jobs of an array, at the place of the first one. A single one stays a job.
-fn entries<'a>(jobs: &[&'a Job]) -> Vec<Entry<'a>> {
+pub(crate) fn entries<'a>(jobs: &[&'a Job]) -> Vec<Entry<'a>> {
     let mut members: BTreeMap<i64, Vec<&Job>> = BTreeMap::new();
     for job in jobs {
         if let Some(array) = array_of(job) {
@@ -217,7 +217,7 @@ fn entries<'a>(jobs: &[&'a Job]) -> Vec<Entry<'a>> {
 }
 
 /// Returns the jobs of each array by state.
-fn array_counts(facts: &Facts) -> BTreeMap<i64, ArrayCounts> {
+pub(crate) fn array_counts(facts: &Facts) -> BTreeMap<i64, ArrayCounts> {
     let mut counts: BTreeMap<i64, ArrayCounts> = BTreeMap::new();
     for job in &facts.jobs {
         if let Some(array) = array_of(job) {

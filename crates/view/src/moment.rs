@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::holes::{Hole, holes};
 use crate::hosts::{HostNow, Placed};
+use crate::list_row::ArrayCounts;
 use crate::use_of_pool::use_of_pool;
 use crate::words::Sentences;
 use crate::{Account, Facts, Job, Lists, PoolFacts, State};
@@ -105,6 +106,9 @@ pub struct Line {
     pub end_text: String,
     /// The sentence on it.
     pub sentence: String,
+    /// The jobs of the array, if this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayCounts>,
 }
 
 impl Moment {
@@ -214,6 +218,7 @@ pub(crate) fn line(facts: &Facts, sentences: &Sentences<'_>, job: &Job) -> Line 
         likely_text: job.likely.map(|[median, _, last]| [text(median), latest(last)]),
         end_text,
         sentence: sentences.sentence(job),
+        array: None,
         job: job.clone(),
     }
 }

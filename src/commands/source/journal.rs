@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use miserly_api::model::StartReason;
 use miserly_live::history::{FinishedJob, JobOutcome, finished_jobs, procs};
 use miserly_view::{Account, Clock, Facts, Job, PoolFacts, State, plain, word_of_exit, word_of_kill};
 
@@ -65,6 +66,7 @@ fn job(job: &FinishedJob, queues: &[&str], user: String) -> Option<Job> {
         start: job.started.map(Timestamp::as_millisecond),
         end: Some(job.ended.as_millisecond()),
         cpus: job.cpu_ranges.clone(),
+        reason: job.start_reason.map_or("", StartReason::name).to_owned(),
         ..Job::default()
     })
 }

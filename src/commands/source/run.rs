@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::ensure;
 use miserly_core::{Host, Kind, Machine, Span, Time};
 use miserly_policies::PolicySpec;
-use miserly_run::RunSetup;
-use miserly_sim::{Finished, Observer};
-use miserly_view::{Account, Clock, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State, plain};
+use miserly_run::{RECORDED, RunSetup};
+use miserly_sim::{Finished, Grouping, Label, LoggedStatus, Observer};
+use miserly_view::{ANY_GPU, Account, Clock, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State, plain};
 use miserly_workload::Estimates;
 
 use crate::args::RunArgs;
@@ -20,6 +20,9 @@ use crate::run_options::prepare;
 pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> anyhow::Result<Facts> {
     ensure!(!policies.is_empty(), "--run: give a policy, such as --policy easy");
     let setup = prepare(log, args, Estimates::default())?;
+    // Extra fields are read only from logs that name some.
+    let has_extras = setup.survey.header.value("Extra").is_some();
+    let setup = if has_extras { setup.grouped(&GPUS.map(Grouping::Label)) } else { setup };
     let (start, clock) = clock(&setup);
     let mut facts = Facts {
         now: 0,
@@ -33,11 +36,17 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
         account: Account::default(),
     };
     let progress = Progress::new(setup.survey.records * policies.len() as u64);
+    let mut has_record = false;
     for (pool, policy) in policies.iter().enumerate() {
         let mut ended = Ended { pool, start, jobs: vec![], account: Account::default() };
         let mut watch = progress.watch();
         let numbered = setup.machine().procs().get() <= NUMBERED_MOST;
-        setup.outcome(policy, numbered, &mut [&mut ended, &mut watch])?;
+        let observers: &mut [&mut dyn Observer] = &mut [&mut ended, &mut watch];
+        has_record |= if pool == 0 {
+            setup.outcome_and_recorded(policy, numbered, observers)?.1.is_some()
+        } else {
+            setup.outcome(policy, numbered, observers).map(|_| false)?
+        };
         facts.pools.push(PoolFacts {
             name: policy.to_string(),
             policy: policy.to_string(),
@@ -48,15 +57,44 @@ pub(super) fn simulated(log: &Path, policies: &[PolicySpec], args: &RunArgs) -> 
             hosts: if numbered { hosts(&setup.machine().machine()) } else { vec![] },
             ..PoolFacts::default()
         });
-        facts.now = facts.now.max(ended.jobs.iter().filter_map(|job| job.end).max().unwrap_or(0));
         facts.account.promises += ended.account.promises;
         facts.account.kept += ended.account.kept;
         facts.account.late += ended.account.late;
         facts.jobs.append(&mut ended.jobs);
     }
     drop(progress);
+    if has_record {
+        add_recorded(&setup, start, &mut facts)?;
+    }
+    facts.now = facts.jobs.iter().filter_map(|job| job.end).max().unwrap_or(0).max(0);
     Ok(facts)
 }
+
+/// Adds the schedule that the log recorded, as the last pool.
+fn add_recorded(setup: &RunSetup, start: i64, facts: &mut Facts) -> anyhow::Result<()> {
+    let pool = facts.pools.len();
+    for finished in setup.recorded_jobs()? {
+        let finished = finished?;
+        let word = match finished.status {
+            LoggedStatus::Failed => "failed",
+            LoggedStatus::Cancelled => "cancelled",
+            LoggedStatus::Unknown | LoggedStatus::Completed => "done",
+        };
+        let job = Job { reason: String::new(), word: word.to_owned(), ..job(&finished, pool, start) };
+        facts.jobs.push(Arc::new(Job { name: String::new(), ..job }));
+    }
+    facts.pools.push(PoolFacts {
+        name: RECORDED.to_owned(),
+        policy: "recorded in the log".to_owned(),
+        promises: "nothing".to_owned(),
+        cpus: setup.procs().get(),
+        ..PoolFacts::default()
+    });
+    Ok(())
+}
+
+/// The properties of the GPUs of a job.
+const GPUS: [Label; 2] = [Label::GpuType, Label::Gpus];
 
 /// The most processors of a machine with numbered processors on the map.
 const NUMBERED_MOST: u64 = 16_384;
@@ -98,46 +136,59 @@ struct Ended {
     account: Account,
 }
 
-impl Ended {
-    fn millis(&self, at: Time) -> i64 {
-        self.start.saturating_add(at.ticks() / 1000)
+impl Observer for Ended {
+    fn finished(&mut self, finished: &Finished) -> io::Result<()> {
+        if finished.promised.is_some() {
+            self.account.promises += 1;
+            self.account.kept += u64::from(!finished.broken);
+            self.account.late += u64::from(finished.broken);
+        }
+        self.jobs.push(Arc::new(job(finished, self.pool, self.start)));
+        Ok(())
     }
 }
 
-impl Observer for Ended {
-    fn finished(&mut self, job: &Finished) -> io::Result<()> {
-        let request = &job.request;
-        let user = request.user.map_or_else(String::new, |user| format!("user {user}"));
-        let promised = job.promised.map(|at| self.millis(at));
-        if promised.is_some() {
-            self.account.promises += 1;
-            self.account.kept += u64::from(!job.broken);
-            self.account.late += u64::from(job.broken);
-        }
-        let ranges = job.pes.as_ref().map(|pes| pes.ranges().to_vec()).unwrap_or_default();
-        self.jobs.push(Arc::new(Job {
-            number: request.number + RUN_NUMBERS * i64::try_from(self.pool).unwrap_or(0),
-            label: request.number.to_string(),
-            name: job.reason_word().to_owned(),
-            reason: job.reason_word().to_owned(),
-            user,
-            uid: request.user,
-            pool: self.pool,
-            procs: request.procs().get(),
-            memory: request.demand.get(Kind::Memory).saturating_mul(1024),
-            limit: millis(request.estimate),
-            state: State::Ended,
-            word: if job.killed { "killed" } else { "done" }.to_owned(),
-            submitted: self.millis(request.submit),
-            start: Some(self.millis(job.start)),
-            end: Some(self.millis(job.end)),
-            promised,
-            promised_first: promised,
-            unkept: job.broken,
-            cpus: if job.allocations.is_empty() { ranges } else { vec![] },
-            ..Job::default()
-        }));
-        Ok(())
+/// Returns a job of a pool. The log begins at `start`, milliseconds.
+fn job(job: &Finished, pool: usize, start: i64) -> Job {
+    let instant = |at: Time| start.saturating_add(at.ticks() / 1000);
+    let request = &job.request;
+    let promised = job.promised.map(instant);
+    let ranges = job.pes.as_ref().map(|pes| pes.ranges().to_vec()).unwrap_or_default();
+    Job {
+        number: request.number + RUN_NUMBERS * i64::try_from(pool).unwrap_or(0),
+        label: request.number.to_string(),
+        name: job.reason_word().to_owned(),
+        reason: job.reason_word().to_owned(),
+        user: request.user.map_or_else(String::new, |user| format!("user {user}")),
+        uid: request.user,
+        pool,
+        procs: request.procs().get(),
+        memory: request.demand.get(Kind::Memory).saturating_mul(1024),
+        gpu: gpu(job),
+        limit: millis(request.estimate),
+        state: State::Ended,
+        word: if job.killed { "killed" } else { "done" }.to_owned(),
+        submitted: instant(request.submit),
+        start: Some(instant(job.start)),
+        end: Some(instant(job.end)),
+        promised,
+        promised_first: promised,
+        unkept: job.broken,
+        cpus: if job.allocations.is_empty() { ranges } else { vec![] },
+        ..Job::default()
+    }
+}
+
+/// Returns the type of the GPUs of a job.
+fn gpu(job: &Finished) -> String {
+    let label =
+        |wanted| job.labels.iter().find(|(label, _)| *label == wanted).map(|(_, value)| value.as_str());
+    let has_some =
+        job.request.demand.get(Kind::Gpus) > 0 || label(Label::Gpus).is_some_and(|count| count != "0");
+    match label(Label::GpuType) {
+        Some(name) => plain(name),
+        None if has_some => ANY_GPU.to_owned(),
+        None => String::new(),
     }
 }
 

@@ -6,8 +6,8 @@ use std::thread;
 
 use jiff::tz::TimeZone;
 use miserly_follow::Board;
-use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Node, Partition, Poller, Slurm};
-use miserly_view::{Account, Cause, Clock, Facts, HostFacts, Job, PoolFacts, State, counted, plain};
+use miserly_slurm::{Cluster, Job as SlurmJob, JobState, Node, Partition, Poller, Slurm, gpu_types, gpus};
+use miserly_view::{ANY_GPU, Account, Cause, Clock, Facts, HostFacts, Job, PoolFacts, State, counted, plain};
 
 use super::numbers::Numbers;
 use crate::commands::users::Users;
@@ -134,6 +134,7 @@ impl Mirror {
             user: self.users.name(job.user),
             uid: Some(job.user),
             procs: job.cpus,
+            gpu: gpu(job.gres.as_deref().unwrap_or_default()),
             limit: job.limit.seconds().saturating_mul(1000),
             state,
             word: word(job),
@@ -149,6 +150,12 @@ impl Mirror {
             ..Job::default()
         }
     }
+}
+
+/// Returns the types of the GPUs in a list of generic resources.
+fn gpu(list: &str) -> String {
+    let types: Vec<String> = gpu_types(list).into_keys().map(|name| plain(&name)).collect();
+    if types.is_empty() && gpus(list) > 0 { ANY_GPU.to_owned() } else { types.join(" and ") }
 }
 
 /// Returns a word for the state of a job.

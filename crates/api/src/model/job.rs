@@ -126,6 +126,9 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
     pub reasons: Vec<WaitReason>,
+    /// The reason of its present start, or of its last one; absent while it waits, and for jobs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_reason: Option<StartReason>,
     /// The slots in which it runs, if its queue is time-sliced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<Slots>,
@@ -625,6 +628,36 @@ pub enum PromiseChangeReason {
     Displaced,
     /// The policy of the queue will never start the job.
     Refused,
+}
+
+miserly_core::listed_enum! {
+    /// The reason for which the policy of its queue started a job.
+    #[derive(Deserialize, Serialize, utoipa::ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StartReason {
+        /// At its submission, without overtaking a waiting job before it in the queue.
+        Immediate "immediate",
+        /// In queue order: as the head of the queue, or at the start reserved for it.
+        Reserved "reserved",
+        /// Ahead of a job before it in the queue that still waited.
+        Backfilled "backfilled",
+        /// At the start of a window that was promised to its user.
+        Promised "promised",
+        /// For a short quantum at once, regardless of the queue.
+        Quantum "quantum",
+    }
+}
+
+impl From<miserly_core::StartReason> for StartReason {
+    fn from(reason: miserly_core::StartReason) -> StartReason {
+        match reason {
+            miserly_core::StartReason::Immediate => StartReason::Immediate,
+            miserly_core::StartReason::Reserved => StartReason::Reserved,
+            miserly_core::StartReason::Backfilled => StartReason::Backfilled,
+            miserly_core::StartReason::Promised => StartReason::Promised,
+            miserly_core::StartReason::Quantum => StartReason::Quantum,
+        }
+    }
 }
 
 /// A reason why a job waits.

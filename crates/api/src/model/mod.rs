@@ -52,7 +52,7 @@ pub use event::{DaemonEvent, ForecastsEvent, JobForecast, JobsEvent};
 pub use job::{
     AtRisk, Exit, Failure, ForecastView, JobAllocation, JobView, JudgedPromise, Judgement, KilledBy,
     LateStart, LostBy, MissedPromise, Overdue, OverdueCause, Phase, PromiseChange, PromiseChangeReason,
-    PromiseView, Slots, WaitReason, Window, number_ranges,
+    PromiseView, Slots, StartReason, WaitReason, Window, number_ranges,
 };
 pub use job_ref::{JobRef, job_ranges, job_refs};
 pub(crate) use job_ref::{digits, index_ranges, split_outside};

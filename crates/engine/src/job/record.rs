@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
-use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, StepView, Submission};
+use miserly_api::model::{Exit, OverdueCause, Phase, SignalRequest, StartReason, StepView, Submission};
 use miserly_core::{Constraints, Entry, Kind, Request, Resources, Sizes, Span, State, Time};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,9 @@ pub struct Record {
     /// The first instant at which the present attempt ran.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]
     pub started: Option<Time>,
+    /// The reason of the last start in its window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_reason: Option<StartReason>,
     /// The time since the start in which a finished job did not run. Time on fewer processors than requested counts in
     /// proportion.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks::optional")]

@@ -63,6 +63,7 @@ impl Snapshot {
             planned: entry.as_ref().and_then(planned_start).map(|at| now.wall_at(at)),
             forecast: None,
             reasons: self.reasons(now, record, in_ledger),
+            start_reason: record.start_reason.filter(|_| record.started.is_some()),
             slots: in_ledger.and_then(|entry| self.slots(record, entry)),
             late,
             judged,

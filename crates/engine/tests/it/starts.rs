@@ -1,11 +1,14 @@
 //! A start from every state: jobs that run again after an absence past their windows, and jobs that cannot be placed.
 
-use miserly_api::model::{Exit, KilledBy, LostBy, Phase, ProblemCode, Retry, Submission};
+use miserly_api::model::{
+    Exit, KilledBy, LostBy, Phase, ProblemCode, Retry, StartReason as ApiReason, Submission,
+};
 use miserly_core::{
     Context, Culprit, Event, JobId, Ledger, Machine, Policy, Rule, StartReason, State, Time, Violation,
 };
 use miserly_engine::{
-    Absence, Action, Attempt, AttemptOutcome, DaemonRequest, Input, JobRow, Journal, JournalBatch,
+    Absence, Action, Attempt, AttemptOutcome, DaemonReply, DaemonRequest, Input, JobRow, Journal,
+    JournalBatch,
 };
 use miserly_policies::{Params, PolicyDescriptor, Promises};
 use serde_json::{Value, json};
@@ -262,4 +265,27 @@ fn the_start_of_an_attempt_that_a_restore_found_is_that_of_its_command() {
     let view = life.job(21, waits);
     let Phase::Done { start, .. } = view.phase else { panic!("{view:?}") };
     assert_eq!(Life::second(start), 11);
+}
+
+/// The reason is stored with the job, and a job that waits has none.
+#[test]
+fn a_job_has_the_reason_of_its_start() {
+    let mut life = Life::of_policy("easy", 2, 2);
+    let holder = life.submit(1, job(1, 100));
+    let wide = life.submit(2, job(2, 50));
+    let small = life.submit(3, job(1, 20));
+    let reasons = |life: &mut Life, second| {
+        [holder, wide, small].map(|number| life.job(second, number).start_reason.map(ApiReason::name))
+    };
+    assert_eq!(reasons(&mut life, 4), [Some("immediate"), None, Some("backfilled")]);
+    life.end(6, small);
+    life.end(8, holder);
+    let all = [Some("immediate"), Some("reserved"), Some("backfilled")];
+    assert_eq!(reasons(&mut life, 9), all);
+    let loaded = life.loaded(9);
+    let stored = life.read(&loaded, 9, &DaemonRequest::Job(wide)).unwrap();
+    assert!(
+        matches!(&stored, DaemonReply::Job(job) if job.start_reason.map(ApiReason::name) == all[1]),
+        "{stored:?}"
+    );
 }

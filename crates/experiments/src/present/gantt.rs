@@ -15,6 +15,7 @@ pub(crate) fn body(schedule: &Schedule, settings: &SettingsDoc) -> Body {
     Body::Gantt {
         by: ColourBy::Reason,
         queue: schedule.queue.iter().copied().map(QueueStep::from).collect(),
+        tops: [0; 3],
         procs: settings.procs,
         hosts: named(&settings.machine.hosts),
         slots: 1,
@@ -61,6 +62,7 @@ fn stays(row: &GanttRow) -> Vec<GanttJob> {
     let part = |start, end, pes: &[(u32, u32)]| GanttJob {
         number: row.job,
         pes: pes.to_vec(),
+        procs: row.procs,
         submit: row.submit,
         start,
         end,

@@ -39,6 +39,7 @@ pub(super) fn over_time(recorded: &MatrixRows) -> Body {
     Body::Gantt {
         by: ColourBy::Slot,
         queue: vec![],
+        tops: [0; 3],
         procs,
         hosts: vec![],
         slots,

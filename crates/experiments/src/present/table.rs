@@ -32,8 +32,8 @@ pub(super) fn blocks(
     };
     let rows = table.rows.iter().zip(&main.0).map(line).collect();
     let data = TableData { caption: None, header: header(table), rows };
-    let mut texts: Vec<String> =
-        table.note.clone().into_iter().chain(main.compared(table).summary()).collect();
+    let mut texts: Vec<Block> =
+        table.note.clone().map(Block::Text).into_iter().chain(main.compared(table).summary()).collect();
     let mut seen = vec![main.keys()];
     // A table that compares readings shows them itself.
     let lines = table.rows.iter().chain(&table.columns);
@@ -42,11 +42,11 @@ pub(super) fn blocks(
         let cells = Cells::new(table, reading, results)?;
         if !seen.contains(&cells.keys()) && cells.has_figures_of(&main) {
             seen.push(cells.keys());
-            texts.push(cells.against(&main, table, &reading.name()));
+            texts.push(Block::Text(cells.against(&main, table, &reading.name())));
         }
     }
     let chart = main.chart(table).filter(|_| bars).map(Block::Chart);
-    Ok([Block::Table(data)].into_iter().chain(texts.into_iter().map(Block::Text)).chain(chart).collect())
+    Ok([Block::Table(data)].into_iter().chain(texts).chain(chart).collect())
 }
 
 /// The cells of a table under a reading, row by row.
@@ -181,7 +181,18 @@ fn cells_of(table: &TableFile, ours: &Entry, paper: Option<f64>) -> Vec<TableCel
         Entry::Word(_) | Entry::Nothing => None,
     };
     let shown_off = off.map_or_else(|| "-".into(), |off| format!("{:+.1} %", 100.0 * off));
-    vec![shown_ours, TableCell::number(shown_paper), TableCell::number(shown_off).with(Emphasis::Muted)]
+    let emphasis = off.map_or(Emphasis::Muted, nearness);
+    vec![shown_ours, TableCell::number(shown_paper), TableCell::number(shown_off).with(emphasis)]
+}
+
+/// Returns the emphasis of a difference from the paper.
+fn nearness(off: f64) -> Emphasis {
+    match off.abs() {
+        near if near <= NEAR => Emphasis::Good,
+        some if some <= 0.25 => Emphasis::Off(1),
+        much if much <= 1.0 => Emphasis::Off(2),
+        _ => Emphasis::Off(3),
+    }
 }
 
 /// Returns the figure with its half width. A table that sets no decimals, and has no figures of a paper, has those that the half
@@ -293,13 +304,13 @@ impl Compared {
         (self.cells > 0).then(text)
     }
 
-    fn summary(&self) -> Option<String> {
-        let mut text = self.count()? + ".";
-        if !self.missed.is_empty() {
-            let missed = self.missed.iter().map(|(cell, off)| format!("{cell} ({:+.1} %)", 100.0 * off));
-            text.push_str(&format!(" Other cells: {}.", missed.collect::<Vec<_>>().join("; ")));
+    fn summary(&self) -> Option<Block> {
+        let count = self.count()? + ".";
+        if self.missed.is_empty() {
+            return Some(Block::Text(count));
         }
-        Some(text)
+        let missed = self.missed.iter().map(|(cell, off)| format!("{cell} ({:+.1} %)", 100.0 * off));
+        Some(Block::Details(count, format!("Other cells: {}.", missed.collect::<Vec<_>>().join("; "))))
     }
 }
 
@@ -316,8 +327,9 @@ mod tests {
         // The same figures in another cell, and a paper without one.
         compared.add("far again", &keys("b"), 94.0, 100.0);
         compared.add("none", &keys("c"), 1.0, f64::NAN);
-        let text = compared.summary().unwrap();
-        assert_eq!(text, "1 of 2 cells within 5 % of the paper. Other cells: far (-6.0 %).");
+        let [count, rest] =
+            ["1 of 2 cells within 5 % of the paper.", "Other cells: far (-6.0 %)."].map(str::to_owned);
+        assert_eq!(compared.summary(), Some(Block::Details(count, rest)));
         assert_eq!(Compared::default().summary(), None);
     }
 }

@@ -11,8 +11,8 @@ use miserly_api::model::{
     NoPromise, Overdue, OverdueCause, Phase, Pool, Pools, Pressure, PressureOn, Problem, ProblemCode,
     PromiseChange, PromiseChangeReason, PromiseView, QueueStatus, Quote, RefusedJobs, Reservation,
     ReservedTime, ShadowGroup, ShadowReport, ShadowView, SharedCpus, SkippedJobs, Slice, Slots, SlurmTables,
-    Stall, StateDamage, Status, StepEnd, StepNumber, StepView, Unenforced, Usage, UsageSource, UserUsage,
-    WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
+    Stall, StartReason, StateDamage, Status, StepEnd, StepNumber, StepView, Unenforced, Usage, UsageSource,
+    UserUsage, WaitReason, WhatIfAnswer, WhatIfDifference, WhatIfJob, Window,
 };
 
 /// Returns an instant, by minutes.
@@ -104,6 +104,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         begin: Some(at(1)),
         deadline: Some(at(100)),
         start_by: Some(at(5)),
+        start_reason: Some(StartReason::Backfilled),
         overrun_if_idle: true,
         overrun: Some(60.0),
         idle_since: Some(at(3)),

@@ -4,6 +4,7 @@ use miserly_scene::{ColourBy, Part, QueueStep};
 use serde::Serialize;
 
 use super::clock::LocalClock;
+use super::schedule::most_of_curves;
 
 /// A chart: two axes and the data between them.
 ///
@@ -127,6 +128,8 @@ pub enum Body {
         by: ColourBy,
         /// Waiting jobs over the window, ascending.
         queue: Vec<QueueStep>,
+        /// Least upper ends of the curves below the first one: [`Body::share_scales`] sets those of several schedules.
+        tops: [i64; 3],
     },
     /// The matrix of a gang scheduler, slots by processors, at the instant with the most slots in
     /// use.
@@ -150,6 +153,18 @@ pub enum Body {
 impl Body {
     /// Number of series that remain distinguishable, in colour and in black and white.
     pub const SERIES: usize = 10;
+
+    /// Gives the curves of several schedules one scale. Bodies of other kinds are not changed.
+    pub fn share_scales<'a>(bodies: impl IntoIterator<Item = &'a mut Body>) {
+        let mut bodies: Vec<&mut Body> = bodies.into_iter().collect();
+        let most = bodies.iter().filter_map(|body| most_of_curves(body));
+        let shared = most.fold([0; 3], |one, other| [0, 1, 2].map(|curve| one[curve].max(other[curve])));
+        for body in &mut bodies {
+            if let Body::Gantt { tops, .. } = body {
+                *tops = shared;
+            }
+        }
+    }
 }
 
 /// A curve with an optional band around it.
@@ -173,6 +188,8 @@ pub struct DataSeries {
 pub enum Style {
     /// Straight lines, with marks if there are few points.
     Line,
+    /// A straight line without marks: what is expected, and no data.
+    Reference,
     /// Each value holds until the next: distributions, queues, utilisation.
     Steps,
     /// None.
@@ -227,6 +244,8 @@ pub struct GanttJob {
     pub number: i64,
     /// Processors as inclusive ranges, ascending.
     pub pes: Vec<(u32, u32)>,
+    /// Number of processors, if they are not known one by one.
+    pub procs: u64,
     /// Submission in seconds.
     pub submit: f64,
     /// Start of the job or allocation in seconds.
@@ -278,6 +297,14 @@ pub struct MatrixPlace {
     pub pes: Vec<(u32, u32)>,
 }
 
+impl GanttJob {
+    /// Returns the number of its processors.
+    pub(super) fn held(&self) -> u64 {
+        let numbered = self.pes.iter().map(|(low, high)| u64::from(high.saturating_sub(*low)) + 1);
+        numbered.sum::<u64>().max(self.procs)
+    }
+}
+
 impl Axis {
     /// Creates a linear axis.
     pub fn linear(label: impl Into<String>) -> Axis {
@@ -325,6 +352,11 @@ impl DataSeries {
     /// Creates points connected by straight lines.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> DataSeries {
         DataSeries { name: name.into(), style: Style::Line, points, band: Vec::new(), look: None }
+    }
+
+    /// Creates a straight line of what is expected.
+    pub fn reference(name: impl Into<String>, points: Vec<(f64, f64)>) -> DataSeries {
+        DataSeries { style: Style::Reference, ..DataSeries::line(name, points) }
     }
 
     /// Creates values that hold until the next one.

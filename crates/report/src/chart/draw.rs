@@ -8,7 +8,6 @@ use super::frame::WIDTH;
 use super::ink::{LETTERS, Px, allowed};
 use super::matrix::MatrixView;
 use super::readout::Readout;
-use super::schedule::ScheduleView;
 use super::{bars, groups, heat, lines, matrix, panels, schedule};
 
 /// The drawing of one kind of chart.
@@ -91,13 +90,7 @@ fn body(chart: &Chart) -> Drawing {
         Body::Bars { bins } => bars::draw(chart, bins),
         Body::Groups { series } => groups::draw(chart, series),
         Body::Heat { cells, ramp, decimals } => heat::draw(chart, cells, *ramp, *decimals),
-        Body::Gantt { procs, hosts, slots, from, to, jobs, by, queue } => {
-            let window = [*from, *to];
-            schedule::draw(
-                chart,
-                &ScheduleView { procs: *procs, hosts, slots: *slots, window, jobs, by: *by, queue },
-            )
-        }
+        Body::Gantt { .. } => schedule::draw(chart),
         Body::Matrix { procs, from, to, jobs, places } => {
             matrix::draw(chart, &MatrixView { procs: *procs, from: *from, to: *to, jobs, places })
         }

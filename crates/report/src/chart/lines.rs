@@ -87,7 +87,7 @@ fn spots(frame: &PlotFrame, series: &DataSeries) -> Vec<PlotPoint> {
     });
     match series.style {
         Style::Points => apart(spots.collect()),
-        Style::Line | Style::Steps => thinned(&spots.collect::<Vec<_>>()),
+        Style::Line | Style::Reference | Style::Steps => thinned(&spots.collect::<Vec<_>>()),
     }
 }
 
@@ -102,6 +102,7 @@ fn curve(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
         Style::Steps => {
             html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::steps(&places)) {} }
         }
+        Style::Reference => html! { path class="axis" d=(SvgPath::along(&places)) {} },
         Style::Line => html! {
             path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::along(&places)) {}
             @if places.len() <= MARKED {
@@ -195,6 +196,7 @@ fn key(n: usize, series: &DataSeries) -> Markup {
     html! {
         @match series.style {
             Style::Points => path class={ "dots big " (colour) } d="M11 0h0" {},
+            Style::Reference => path class="axis" d="M0 0H22" {},
             style => {
                 path class={ "line " (colour) } stroke-dasharray=(dash(n)) d="M0 0H22" {}
                 @if style == Style::Line && series.points.len() <= MARKED { g class={ "marks " (colour) } { (mark(n, 11.0, 0.0)) } }

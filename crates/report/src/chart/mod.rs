@@ -56,3 +56,4 @@ pub(crate) use colours::{file as file_style, image as image_style, page as page_
 pub(crate) use draw::inline;
 pub(crate) use ink::allowed;
 pub(crate) use readout::Readout;
+pub(crate) use schedule::bars_alone;

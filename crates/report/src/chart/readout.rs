@@ -72,9 +72,8 @@ impl Plot {
 
 impl JobReadout {
     pub(super) fn new(job: &GanttJob, start: i64, submit: i64) -> JobReadout {
-        let procs = job.pes.iter().map(|(low, high)| u64::from(high.saturating_sub(*low)) + 1).sum();
         let note = job.note.as_ref().unwrap_or(&job.reason).clone();
-        JobReadout(job.number, start, submit, procs, job.user.clone(), note)
+        JobReadout(job.number, start, submit, job.held(), job.user.clone(), note)
     }
 }
 

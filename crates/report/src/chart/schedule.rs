@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maud::html;
-use miserly_scene::{
-    Bars, Clock, ColourBy, Embedded, Job, Part, Picture, Pool, QueueStep, Schedule, State, Whole,
-};
+use maud::{Markup, html};
+use miserly_scene::{Bars, Clock, Curves, Embedded, Job, Part, Picture, Pool, Schedule, State, Whole};
 
-use super::data::{AxisScale, Chart, GanttJob};
+use super::data::{AxisScale, Body, Chart, GanttJob};
 use super::draw::Drawing;
 use super::frame::{PlotFrame, WIDTH};
 use super::matrix::drawable;
@@ -21,54 +19,27 @@ const TALL: (f64, f64, f64) = (120.0, 380.0, 16.0);
 /// The seconds of a log are closer to zero.
 const LATEST: f64 = 1e12;
 
-/// The drawn part of a schedule.
-pub(super) struct ScheduleView<'a> {
-    pub(super) procs: u32,
-    pub(super) hosts: &'a [(u32, String)],
-    pub(super) slots: u32,
-    /// Begin and end in seconds.
-    pub(super) window: [f64; 2],
-    pub(super) jobs: &'a [GanttJob],
-    pub(super) by: ColourBy,
-    pub(super) queue: &'a [QueueStep],
-}
-
-pub(super) fn draw(chart: &Chart, view: &ScheduleView<'_>) -> Drawing {
-    let (slots, notes) = drawable(view.slots);
-    let [from, to] = view.window;
-    let shown = |job: &&GanttJob| {
-        job.start < to && job.end > from && [job.submit, job.start, job.end].iter().all(|at| is_known(*at))
-    };
-    let jobs: Vec<&GanttJob> = view.jobs.iter().filter(shown).collect();
-    if view.procs == 0 || !is_known(from) || !is_known(to) || to - from < 0.001 || jobs.is_empty() {
+/// Draws a Gantt chart.
+pub(super) fn draw(chart: &Chart) -> Drawing {
+    let Body::Gantt { slots, from, to, jobs, by, tops, .. } = &chart.body else { return Drawing::default() };
+    let (slots, notes) = drawable(*slots);
+    let Some(mut schedule) = of_body(&chart.body, clock_of(chart)) else {
         let frame = PlotFrame::new(chart, 0.0, TALL.0, [None::<Extent>, None]);
         return Drawing { marks: frame.empty(), foot: frame.foot(), notes, ..Drawing::default() };
-    }
-    let clock = match &chart.x.scale {
-        AxisScale::Dates(clock) => {
-            Clock::Shifted(clock.shifts().map(|(from, shift)| (from * 1000, shift * 1000)).collect())
-        }
-        _ => Clock::SinceStart,
     };
-    let wholes = wholes(view.jobs);
-    let schedule = Schedule {
-        now: millis(to),
-        clock: clock.clone(),
-        live: false,
-        uid: None,
-        pools: vec![Pool { name: String::new(), cpus: view.procs.into(), slots, hosts: view.hosts.to_vec() }],
-        jobs: jobs.iter().map(|job| Arc::new(of_scene(job, &wholes))).collect(),
-        queue: Some(view.queue.to_vec()),
-    };
-    let bars = Bars::new(&schedule);
+    schedule.pools[0].slots = slots;
+    let bars = Bars::new(&schedule).with_tops(*tops);
     let row = |rows: u32| (f64::from(rows) * TALL.2).clamp(TALL.0, TALL.1) / f64::from(rows.max(1));
     let rows: Vec<f64> = bars.groups.iter().map(|group| row(group.rows)).collect();
+    let window = [*from, *to];
     let (marks, foot) =
-        Picture::new(&bars, &clock, [from, to].map(|at| at * 1000.0), WIDTH, &rows, view.by).draw();
+        Picture::new(&bars, &schedule.clock, window.map(|at| at * 1000.0), WIDTH, &rows, *by).draw();
     let readout = Readout::Gantt {
-        scene: Embedded::new(&bars, &clock, [from, to].map(millis)),
-        by: view.by,
-        jobs: jobs.iter().map(|job| JobReadout::new(job, millis(job.start), millis(job.submit))).collect(),
+        scene: Embedded::new(&bars, &schedule.clock, window.map(millis)),
+        by: *by,
+        jobs: shown(jobs, window)
+            .map(|job| JobReadout::new(job, millis(job.start), millis(job.submit)))
+            .collect(),
     };
     Drawing {
         marks: html! { (marks) },
@@ -78,6 +49,69 @@ pub(super) fn draw(chart: &Chart, view: &ScheduleView<'_>) -> Drawing {
         is_scene: true,
         description: None,
     }
+}
+
+/// Draws the bars of a Gantt chart without its curves, below its title, in this width. The rows have a height of `tall` together. Returns the
+/// height, too; `None` of another chart, or without jobs.
+pub(crate) fn bars_alone(chart: &Chart, width: f64, tall: f64) -> Option<(Markup, f64)> {
+    let Body::Gantt { slots, from, to, by, .. } = &chart.body else { return None };
+    let mut schedule = of_body(&chart.body, clock_of(chart))?;
+    schedule.pools[0].slots = drawable(*slots).0;
+    schedule.pools[0].name.clone_from(&chart.title);
+    let mut bars = Bars::new(&schedule);
+    bars.curves.clear();
+    let rows: Vec<f64> = bars.groups.iter().map(|group| tall / f64::from(group.rows.max(1))).collect();
+    let window = [*from, *to].map(|at| at * 1000.0);
+    Some(Picture::new(&bars, &schedule.clock, window, width, &rows, *by).draw())
+}
+
+fn clock_of(chart: &Chart) -> Clock {
+    match &chart.x.scale {
+        AxisScale::Dates(clock) => {
+            Clock::Shifted(clock.shifts().map(|(from, shift)| (from * 1000, shift * 1000)).collect())
+        }
+        _ => Clock::SinceStart,
+    }
+}
+
+/// Returns the most values of the curves of a Gantt chart below the first one; `None` of another chart.
+pub(super) fn most_of_curves(body: &Body) -> Option<[i64; 3]> {
+    let schedule = of_body(body, Clock::SinceStart)?;
+    Some(Curves::of_pools(&schedule).first()?.most())
+}
+
+/// Returns the jobs in a window whose times are known.
+fn shown(jobs: &[GanttJob], [from, to]: [f64; 2]) -> impl Iterator<Item = &GanttJob> {
+    jobs.iter().filter(move |job| {
+        job.start < to && job.end > from && [job.submit, job.start, job.end].iter().all(|at| is_known(*at))
+    })
+}
+
+/// Returns the schedule of a Gantt chart; `None` if it has none, or nothing can be drawn of it.
+fn of_body(body: &Body, clock: Clock) -> Option<Schedule<'_>> {
+    let Body::Gantt { procs, hosts, slots, from, to, jobs, queue, .. } = body else { return None };
+    let wholes = wholes(jobs);
+    let drawn: Vec<Arc<Job>> =
+        shown(jobs, [*from, *to]).map(|job| Arc::new(of_scene(job, &wholes))).collect();
+    if *procs == 0 || !is_known(*from) || !is_known(*to) || to - from < 0.001 || drawn.is_empty() {
+        return None;
+    }
+    let pool = Pool {
+        cpus: u64::from(*procs),
+        slots: *slots,
+        hosts: hosts.clone(),
+        promises: drawn.iter().any(|job| job.promised.is_some()),
+        ..Pool::default()
+    };
+    Some(Schedule {
+        now: millis(*to),
+        clock,
+        live: false,
+        uid: None,
+        pools: vec![pool],
+        jobs: drawn.into(),
+        queue: Some(queue.clone()),
+    })
 }
 
 fn is_known(at: f64) -> bool {
@@ -127,7 +161,7 @@ fn of_scene(job: &GanttJob, wholes: &Wholes) -> Job {
         name: job.reason.clone(),
         reason: job.reason.clone(),
         user: job.user.as_ref().map(|user| format!("user {user}")).unwrap_or_default(),
-        procs: job.pes.iter().map(|(low, high)| u64::from(high.saturating_sub(*low)) + 1).sum(),
+        procs: job.held(),
         limit: end.saturating_sub(start),
         state: State::Ended,
         word: if job.killed { "killed" } else { "done" }.to_owned(),

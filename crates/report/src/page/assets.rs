@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use miserly_scene::{CHART, PAINT};
+use miserly_scene::{CHART, PAINT, PRINT};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -25,7 +25,9 @@ impl Assets {
             format!("const {{ Chart }} = (() => {{\n{modules}return {{ Chart }};\n}})();")
         };
         let scene = if markup.contains("chart scene") { scene() } else { String::new() };
-        let script = include_str!("script.js").replacen("/* scene */", &scene, 1);
+        let print = format!("const printPicture = (() => {{\n{}return printPicture;\n}})();", inner(PRINT));
+        let script = include_str!("script.js");
+        let script = script.replacen("/* print */", &print, 1).replacen("/* scene */", &scene, 1);
         Assets { style, script }
     }
 

@@ -34,6 +34,8 @@ pub enum Block {
     Heading(String),
     /// Plain text; an empty line separates paragraphs.
     Text(String),
+    /// Plain text with a part that a reader opens: the summary, and the rest.
+    Details(String, String),
     /// A table.
     Table(TableData),
     /// A chart. It is the largest variant, but a page has only a few dozen blocks.
@@ -76,6 +78,8 @@ pub enum Emphasis {
     Bad,
     /// Irrelevant.
     Muted,
+    /// Away from the reference, in steps from 1 to 3.
+    Off(u8),
 }
 
 /// A claim and its verdict.

@@ -31,6 +31,7 @@ pub fn exported(sections: &[Section], format: TableFormat) -> String {
     };
     let block = |block: &Block| match block {
         Block::Heading(text) | Block::Text(text) => comment(text),
+        Block::Details(summary, rest) => comment(&format!("{summary} {rest}")),
         Block::Table(data) => Some(table(data)),
         Block::Claims(claims) => {
             Some(claims::tables(claims).map(|data| table(&data)).collect::<Vec<_>>().join("\n"))

@@ -94,6 +94,9 @@ fn block(block: &Block, heading: &str, figures: &mut Figures) -> Markup {
     match block {
         Block::Heading(text) => markup! { h3 { (text) } },
         Block::Text(text) => paragraphs(text),
+        Block::Details(summary, rest) => {
+            markup! { details { summary { (unbroken(summary)) } (paragraphs(rest)) } }
+        }
         Block::Table(data) => table(data),
         Block::Chart(chart) => figures.draw(chart, heading),
         Block::Claims(claims) => {

@@ -33,6 +33,7 @@ pub(super) fn section(section: &Section) -> String {
         match block {
             Block::Heading(words) => text.push_str(&format!("### {words}\n")),
             Block::Text(words) => text.push_str(&format!("{words}\n")),
+            Block::Details(summary, rest) => text.push_str(&format!("{summary} {rest}\n")),
             Block::Table(data) => text.push_str(&table(data)),
             Block::Chart(chart) => {
                 text.push_str(&format!("![{}](charts/{}.svg)\n", chart.title, chart.id));

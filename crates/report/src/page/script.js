@@ -6,6 +6,7 @@
   const { style, themes, charts } = JSON.parse(document.getElementById('charts').textContent);
   const SVG = 'http://www.w3.org/2000/svg';
 
+  /* print */
   /* scene */
 
   /** An element of HTML with its text. */
@@ -156,7 +157,7 @@
         if (until === levels[next]?.[0]) next++;
         at = until;
       }
-      found.push([1, (area / column) * 10]);
+      found.push([1, Math.round((area / column) * 10)]);
     }
     return found;
   }
@@ -195,6 +196,8 @@
     moveTo(x, y) { this.path += `M${x} ${y}`; }
 
     lineTo(x, y) { this.path += `${this.path ? 'L' : 'M'}${x} ${y}`; }
+
+    fill() { this.add('path', { d: this.path, fill: this.fillStyle, 'fill-opacity': this.globalAlpha }); }
 
     stroke() { this.add('path', { d: this.path, ...this.line() }); }
 
@@ -468,17 +471,6 @@
     canvas.toBlob((file) => file && download(file, `${figure.dataset.chart}.png`), 'image/png');
   }
 
-  /** Prints the chart alone. The browser's dialog can save it as PDF. */
-  function printOne(figure) {
-    figure.classList.add('printed');
-    root.classList.add('one');
-    addEventListener('afterprint', () => {
-      figure.classList.remove('printed');
-      root.classList.remove('one');
-    }, { once: true });
-    print();
-  }
-
   themeSwitch();
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => schedules.forEach(redraw));
   document.body.append(tip);
@@ -498,7 +490,7 @@
     tools.append(
       button('SVG', 'Save this chart as an SVG file', () => save(figure, picture())),
       button('PNG', 'Save this chart as a PNG image', () => saveImage(figure, picture())),
-      button('PDF', 'Print this chart, or save it as PDF', () => printOne(figure)),
+      button('PDF', 'Print this chart on a page of its size, or save it as PDF', async () => printPicture(await documentOf(figure, picture(), themes[dark() ? 1 : 0]).text())),
     );
     if (hint.textContent) tools.append(hint);
     // What changes in length with every event must not move what leads to them.

@@ -29,13 +29,23 @@ fn head(data: &TableData, row: &[String], last: bool) -> Markup {
         tr {
             @if last {
                 @for (column, text) in row.iter().enumerate() {
-                    th scope="col" class=[numeric(column).then_some("number")] { (text) }
+                    th scope="col" class=[numeric(column).then_some("number")] { (breakable(text)) }
                 }
             } @else {
                 @for (text, span) in spans(row) {
                     th scope="colgroup" class=[(span > 1).then_some("span")] colspan=[(span > 1).then_some(span)] { (text) }
                 }
             }
+        }
+    }
+}
+
+/// Renders a heading. The name of a policy may be broken behind a bracket and between its parameters.
+fn breakable(text: &str) -> Markup {
+    html! {
+        @for part in text.split_inclusive(['(', ',']) {
+            (part)
+            @if part.ends_with(['(', ',']) { wbr; }
         }
     }
 }
@@ -58,6 +68,9 @@ fn body_cell(column: usize, cell: &TableCell) -> Markup {
         Emphasis::Good => "good",
         Emphasis::Bad => "bad",
         Emphasis::Muted => "muted",
+        Emphasis::Off(0 | 1) => "off1",
+        Emphasis::Off(2) => "off2",
+        Emphasis::Off(_) => "off3",
     };
     let classes = [if cell.numeric { "number" } else { "" }, emphasis].join(" ");
     let classes = Some(classes.trim()).filter(|classes| !classes.is_empty());

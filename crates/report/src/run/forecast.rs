@@ -1,10 +1,11 @@
 //! The audit of the forecasts of a log.
 
+use miserly_workload::LogDates;
 use serde::Serialize;
 
 use super::layout::{Quantity, TableStyle, TextTable};
 use super::on_page::on_page;
-use crate::chart::{Axis, AxisScale, Body, Chart, DataSeries};
+use crate::chart::{Axis, AxisScale, BarSeries, Body, Chart, DataSeries, GroupBar, LocalClock};
 use crate::numbers::{count, percent};
 use crate::page::{Block, Page, Section};
 
@@ -162,12 +163,22 @@ fn losses(document: &ForecastDoc, style: TableStyle) -> TextTable {
 /// The fewest jobs that waited of a class with a curve of its own.
 const CURVE_LEAST: u64 = 100;
 
-/// Returns the page of an audit. `machine` describes the machine, `provenance` says how the page was made.
-pub fn forecast_page(document: &ForecastDoc, machine: &str, provenance: Vec<(String, String)>) -> Page {
+/// Returns the page of an audit. `machine` describes the machine, `dates` are those of the log, and `provenance` says how the page was made.
+pub fn forecast_page(
+    document: &ForecastDoc,
+    machine: &str,
+    dates: Option<&LogDates>,
+    provenance: Vec<(String, String)>,
+) -> Page {
     let style = TableStyle::default();
     let calibration = Section {
         heading: "Calibration".into(),
-        blocks: vec![Block::Chart(calibration_chart(document)), Block::Chart(over_time_chart(document))],
+        blocks: vec![
+            Block::Chart(calibration_chart(document)),
+            Block::Chart(over_time_chart(document, dates)),
+            Block::Chart(kept_chart(document)),
+            Block::Chart(bounds_chart(document)),
+        ],
     };
     let tables = Section {
         heading: "By processors".into(),
@@ -215,13 +226,13 @@ fn calibration_chart(document: &ForecastDoc) -> Chart {
         });
         Some(DataSeries::line(class.procs, std::iter::once((0.0, 0.0)).chain(points).collect()))
     };
-    let exact = DataSeries::line("exact", vec![(0.0, 0.0), (100.0, 100.0)]);
+    let exact = DataSeries::reference("kept as often as stated", vec![(0.0, 0.0), (100.0, 100.0)]);
     let classes = document.classes.iter().filter(enough).filter_map(of_class);
     Chart {
         id: "calibration".into(),
         title: "Kept bounds by their level".into(),
         caption: Some(
-            "A line for each class of processors. Above the diagonal, bounds are kept more often than they say.".into(),
+            "A line for each class of processors. Above the straight line, bounds are kept more often than they say.".into(),
         ),
         x: Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("level of the bound, %") },
         y: Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("waits within it, %") },
@@ -230,16 +241,28 @@ fn calibration_chart(document: &ForecastDoc) -> Chart {
 }
 
 /// Returns the share of kept bounds over the log.
-fn over_time_chart(document: &ForecastDoc) -> Chart {
+fn over_time_chart(document: &ForecastDoc, dates: Option<&LogDates>) -> Chart {
     let series = |name: &str, share: fn(&ForecastPartDoc) -> f64| {
         let points = document.over_time.iter().map(|part| (part.from, 100.0 * share(part))).collect();
         DataSeries::line(name, points)
+    };
+    let first = document.over_time.first().map_or(0.0, |part| part.from);
+    let last = document.over_time.last().map_or(0.0, |part| part.to);
+    let clock = dates.and_then(|dates| LocalClock::new(dates, first, last));
+    let x = match clock {
+        Some(clock) => Axis {
+            label: format!("submission, {}", clock.label(first, last)),
+            scale: AxisScale::Dates(clock),
+            from: Some(first),
+            to: Some(last),
+        },
+        None => Axis::seconds("submission"),
     };
     Chart {
         id: "over-time".into(),
         title: "Kept bounds over the log".into(),
         caption: Some("Jobs that did not start at once, in parts of equal numbers.".into()),
-        x: Axis { scale: AxisScale::Seconds, ..Axis::linear("submission") },
+        x,
         y: Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("waits within the bound, %") },
         body: Body::Lines {
             series: vec![
@@ -248,5 +271,54 @@ fn over_time_chart(document: &ForecastDoc) -> Chart {
                 series("95 %", |part| part.level_95),
             ],
         },
+    }
+}
+
+/// Returns a chart with a group of bars for each class of processors.
+fn by_class(document: &ForecastDoc, [id, title]: [&str; 2], y: Axis, series: &[(&str, ClassValue)]) -> Chart {
+    let bars = |value: ClassValue| {
+        let bar = |class| value(class).map(|value| GroupBar { value, interval: None });
+        document.classes.iter().map(bar).collect()
+    };
+    let of_value =
+        |&(name, value): &(&str, ClassValue)| BarSeries { name: name.to_owned(), bars: bars(value) };
+    let classes = document.classes.iter().map(|class| class.procs.to_owned()).collect();
+    Chart {
+        id: id.into(),
+        title: title.into(),
+        caption: None,
+        x: Axis::category("processors", classes),
+        y,
+        body: Body::Groups { series: series.iter().map(of_value).collect() },
+    }
+}
+
+/// A figure of a class.
+type ClassValue = fn(&ForecastClassDoc) -> Option<f64>;
+
+/// Returns the share of kept bounds of each class.
+fn kept_chart(document: &ForecastDoc) -> Chart {
+    let y = Axis { from: Some(0.0), to: Some(100.0), ..Axis::linear("waits within the bound, %") };
+    let series: [(&str, ClassValue); 3] = [
+        ("50 %", |class| Some(100.0 * class.median.coverage_of_waiting?)),
+        ("80 %", |class| Some(100.0 * class.level_80.coverage_of_waiting?)),
+        ("95 %", |class| Some(100.0 * class.level_95.coverage_of_waiting?)),
+    ];
+    let chart = by_class(document, ["kept", "Kept bounds by processors"], y, &series);
+    Chart { caption: Some("Jobs that did not start at once.".into()), ..chart }
+}
+
+/// Returns the mean bounds of each class beside those of the promise and of the baseline.
+fn bounds_chart(document: &ForecastDoc) -> Chart {
+    let y = Axis { scale: AxisScale::Seconds, ..Axis::linear("mean bound of the wait") };
+    let series: [(&str, ClassValue); 3] = [
+        ("bound of 95 %", |class| class.level_95.mean),
+        ("promise", |class| class.promise.mean),
+        ("BMBP", |class| class.bmbp.mean),
+    ];
+    let chart = by_class(document, ["bounds", "Mean bounds of the wait"], y.from_zero(), &series);
+    Chart {
+        caption: Some("All jobs. A lower bound says more, if it is kept as often as stated.".into()),
+        ..chart
     }
 }

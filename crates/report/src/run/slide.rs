@@ -2,9 +2,11 @@
 
 use maud::{Markup, PreEscaped, html};
 use miserly_run::{GroupChangeDoc, RunDoc};
+use miserly_scene::{rules, used_rules};
 
 use super::change::{Change, least_for_ratio, time};
 use super::verdict::{Compared, GroupChanges, noise, significance};
+use crate::chart::{Chart, bars_alone};
 use crate::numbers::count;
 
 /// The size of the picture.
@@ -19,17 +21,21 @@ const BARS: f64 = 480.0;
 /// The greatest length of a bar. Its figures stand behind it.
 const LONGEST: f64 = 430.0;
 
+/// The width of a schedule, and the height of its rows.
+const SCHEDULE: [f64; 2] = [560.0, 130.0];
+
 /// The most letters of the name of a policy.
 const NAME: usize = 34;
 
 /// The colours of the base, the best policy, and others: apart for colour-blind readers too.
 const COLOURS: [&str; 3] = ["#6b7280", "#08519c", "#9ecae1"];
 
-/// Returns a verdict as an SVG picture: the question, the waits of up to three policies, who gains and who pays. With two policies,
-/// the recorded schedule is beside them if it is a baseline. Returns `None` if there are no two policies to compare.
-pub fn slide(compared: &Compared<'_>) -> Option<String> {
+/// Returns a verdict as an SVG picture: the question, the waits of up to three policies, the schedules of the base and of the best policy, who
+/// gains and who pays. With two policies, the recorded schedule is beside them if it is a baseline. Returns `None` if there are no two policies
+/// to compare. `schedules` has Gantt charts with the policies as titles.
+pub fn slide(compared: &Compared<'_>, schedules: &[Chart]) -> Option<String> {
     let (best, base) = compared.best_and_base()?;
-    let shown = schedules(compared, best, base);
+    let shown = shown_runs(compared, best, base);
     let most = shown.iter().filter_map(|run| run.metrics.wait.mean).fold(0.0, f64::max);
     let headline = headline(best, base)?;
     let warmup = match best.settings.warmup {
@@ -46,19 +52,25 @@ pub fn slide(compared: &Compared<'_>) -> Option<String> {
     let [gains, pays] = groups.most();
     let picture = html! {
         rect width=(SIZE[0]) height=(SIZE[1]) fill="#ffffff" {}
-        (text([EDGE, 92.0], 40, "#111827", "Which policy lets jobs wait least?"))
-        (text([EDGE, 148.0], 28, COLOURS[1], &headline))
-        (text([BARS, 194.0], 18, "#4b5563", "mean wait"))
-        @for (at, run) in shown.iter().enumerate() { (bar(run, 210.0 + 84.0 * at as f64, most, colour(run, best, base))) }
-        (group("Who gains", &groups, gains, 506.0, "shorter"))
-        (group("Who pays", &groups, pays, 566.0, "longer"))
-        (text([EDGE, 628.0], 18, "#4b5563", &facts))
-        (text([EDGE, 656.0], 18, "#4b5563", significance(noise(best, base))))
-        (text([EDGE, 684.0], 18, "#4b5563", &groups.test()))
+        (text([EDGE, 64.0], 36, "#111827", "Which policy lets jobs wait least?"))
+        (text([EDGE, 106.0], 26, COLOURS[1], &headline))
+        (text([BARS, 138.0], 18, "#4b5563", "mean wait"))
+        @for (at, run) in shown.iter().enumerate() { (bar(run, 146.0 + 50.0 * at as f64, most, colour(run, best, base))) }
+        @for (run, left) in [(base, EDGE), (best, SIZE[0] - EDGE - SCHEDULE[0])] {
+            @if let Some((drawn, _)) = schedules.iter().find(|chart| chart.title == run.policy).and_then(|chart| bars_alone(chart, SCHEDULE[0], SCHEDULE[1])) {
+                g class="scene" font-size="12" transform=(format!("translate({left:.1} 304)")) { (drawn) }
+            }
+        }
+        (group("Who gains", &groups, gains, 588.0, "shorter"))
+        (group("Who pays", &groups, pays, 620.0, "longer"))
+        (text([EDGE, 652.0], 16, "#4b5563", &facts))
+        (text([EDGE, 674.0], 16, "#4b5563", significance(noise(best, base))))
+        (text([EDGE, 696.0], 16, "#4b5563", &groups.test()))
     };
+    let style = used_rules(&rules(false, ""), &picture.0);
     let head = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
-         font-family=\"Helvetica, Arial, sans-serif\">",
+         font-family=\"Helvetica, Arial, sans-serif\"><style>{style}</style>",
         SIZE[0], SIZE[1]
     );
     Some(html! { (PreEscaped(head)) (picture) (PreEscaped("</svg>\n")) }.into_string())
@@ -76,7 +88,7 @@ fn headline(best: &RunDoc, base: &RunDoc) -> Option<String> {
 }
 
 /// Returns the base, the best policy, and the next one; with two policies the record before them, if it is a baseline.
-fn schedules<'a>(compared: &Compared<'a>, best: &'a RunDoc, base: &'a RunDoc) -> Vec<&'a RunDoc> {
+fn shown_runs<'a>(compared: &Compared<'a>, best: &'a RunDoc, base: &'a RunDoc) -> Vec<&'a RunDoc> {
     let others =
         compared.ranked().into_iter().filter(|run| run.policy != best.policy && run.policy != base.policy);
     let mut shown: Vec<&RunDoc> = [base, best].into_iter().chain(others).take(3).collect();
@@ -101,10 +113,10 @@ fn bar(run: &RunDoc, top: f64, most: f64, colour: &str) -> Markup {
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), time);
     let longest = format!("longest {}", figure(wait.max));
     html! {
-        (text([EDGE, top + 36.0], 22, "#111827", &shortened(&run.policy)))
-        rect x=(BARS) y=(top) width=(format!("{length:.1}")) height="56" fill=(colour) {}
-        (text([BARS + length + 14.0, top + 28.0], 26, "#111827", &figure(wait.mean)))
-        (text([BARS + length + 14.0, top + 52.0], 18, "#4b5563", &longest))
+        (text([EDGE, top + 26.0], 22, "#111827", &shortened(&run.policy)))
+        rect x=(BARS) y=(top) width=(format!("{length:.1}")) height="40" fill=(colour) {}
+        (text([BARS + length + 14.0, top + 18.0], 22, "#111827", &figure(wait.mean)))
+        (text([BARS + length + 14.0, top + 37.0], 16, "#4b5563", &longest))
     }
 }
 
@@ -119,8 +131,8 @@ fn group(head: &str, groups: &GroupChanges, found: Option<&GroupChangeDoc>, top:
         None => "unknown".to_owned(),
     };
     html! {
-        (text([EDGE, top], 26, "#111827", head))
-        (text([EDGE + 180.0, top], 26, "#111827", &words))
+        (text([EDGE, top], 22, "#111827", head))
+        (text([EDGE + 150.0, top], 22, "#111827", &words))
     }
 }
 

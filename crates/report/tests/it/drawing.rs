@@ -132,6 +132,7 @@ fn jobs_are_where_their_processors_and_their_time_are() {
     };
     let jobs = vec![job(1, (0, 3), 0.0, 60.0), job(2, (4, 6), 30.0, 90.0), job(3, (7, 7), 70.0, 120.0)];
     let body = Body::Gantt {
+        tops: [0; 3],
         by: ColourBy::Reason,
         queue: vec![],
         procs: 8,

@@ -146,6 +146,7 @@ pub(crate) fn hostile() -> Page {
             axis(),
             axis(),
             Body::Gantt {
+                tops: [0; 3],
                 by: ColourBy::Reason,
                 queue: vec![],
                 procs: 2,

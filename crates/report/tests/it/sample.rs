@@ -228,6 +228,7 @@ pub(crate) fn schedule() -> Chart {
         Axis::seconds("time since the log's begin"),
         Axis::linear("processor"),
         Body::Gantt {
+            tops: [0; 3],
             by: ColourBy::Reason,
             queue: waiting(5 * 86_400, 24),
             procs: 100,
@@ -289,6 +290,7 @@ pub(crate) fn slots() -> Chart {
     let (jobs, places) = places();
     let jobs = over_time(&jobs, &places, 64);
     let body = Body::Gantt {
+        tops: [0; 3],
         by: ColourBy::Slot,
         queue: vec![],
         procs: 64,
@@ -362,6 +364,7 @@ pub(crate) fn crowded() -> Chart {
         Axis::seconds("time"),
         Axis::linear("processor"),
         Body::Gantt {
+            tops: [0; 3],
             by: ColourBy::Reason,
             queue: waiting(0, 192),
             procs: 430,

@@ -2,7 +2,7 @@
 
 use miserly_report::chart::{
     Axis, Bar, BarSeries, Body, Chart, ColourBy, DataSeries, GanttJob, GroupBar, MatrixJob, MatrixPlace,
-    Ramp, svg,
+    QueueStep, Ramp, svg,
 };
 use proptest::prelude::*;
 
@@ -66,6 +66,7 @@ fn a_schedule() {
         job(3, vec![(0, 7)], 90.0, 500.0, "reserved"),
     ];
     let body = |hosts| Body::Gantt {
+        tops: [0; 3],
         by: ColourBy::Reason,
         queue: vec![],
         procs: 8,
@@ -90,6 +91,49 @@ fn a_schedule() {
     assert_eq!((hosts.matches("class=\"border\"").count(), hosts.matches("class=\"mark\"").count()), (2, 3));
     assert_eq!(drawing(&schedule((0..64).map(|low| (low, "x".to_owned())).collect())), plain);
     insta::assert_snapshot!(outline(&schedule(vec![])));
+}
+
+/// Returns a body with these jobs on eight processors from 0 to 120 s, and this number of waiting jobs.
+fn body_of(jobs: Vec<GanttJob>, waiting: i64) -> Body {
+    Body::Gantt {
+        tops: [0; 3],
+        by: ColourBy::Reason,
+        queue: vec![QueueStep { at: 0, jobs: waiting, procs: 4 * waiting }],
+        procs: 8,
+        hosts: vec![],
+        slots: 1,
+        from: 0.0,
+        to: 120.0,
+        jobs,
+    }
+}
+
+#[test]
+fn schedules_share_the_scale_of_their_curves() {
+    let job = |promised| GanttJob { number: 1, procs: 4, end: 60.0, promised, ..GanttJob::default() };
+    let mut bodies = [body_of(vec![job(None)], 3), body_of(vec![job(Some(30.0))], 70)];
+    let titles = |body: &Body| {
+        let svg = svg(&chart(Axis::seconds("time"), Axis::linear("processor"), body.clone()));
+        let scaled = svg.split("scale to ").skip(1).filter_map(|rest| rest.split('<').next());
+        scaled.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(titles(&bodies[0]), ["5", "20"]);
+    assert_eq!(titles(&bodies[1]), ["100", "500", "1"], "with the starts before their promises");
+    Body::share_scales(&mut bodies);
+    assert_eq!(titles(&bodies[0]), ["100", "500"]);
+    assert_eq!(titles(&bodies[1]), ["100", "500", "1"]);
+}
+
+/// A recorded job has no processors by number, and gets the lowest free rows.
+#[test]
+fn a_job_without_numbered_processors_is_drawn() {
+    let job = |number, procs, start| GanttJob { number, procs, start, end: 90.0, ..GanttJob::default() };
+    let drawn = drawing(&chart(
+        Axis::seconds("time"),
+        Axis::linear("processor"),
+        body_of(vec![job(1, 6, 0.0), job(2, 4, 30.0)], 0),
+    ));
+    assert!(drawn.contains("8 processors") && drawn.contains("(2)"), "two bars: {drawn}");
 }
 
 /// Best fit in Figure 9 of Feitelson (1996), in seconds.
@@ -120,6 +164,7 @@ fn slots_over_time() {
     let (jobs, places) = figure_9();
     let jobs = sample::over_time(&jobs, &places, 8);
     let body = Body::Gantt {
+        tops: [0; 3],
         by: ColourBy::Slot,
         queue: vec![],
         procs: 8,
@@ -147,6 +192,7 @@ fn without_data_there_is_an_empty_frame() {
         Body::Bars { bins: Vec::new() },
         Body::Heat { cells: Vec::new(), ramp: Ramp::Log, decimals: 0 },
         Body::Gantt {
+            tops: [0; 3],
             by: ColourBy::Reason,
             queue: vec![],
             procs: 0,
@@ -159,6 +205,7 @@ fn without_data_there_is_an_empty_frame() {
         Body::Matrix { procs: 8, from: 0.0, to: 9.0, jobs: Vec::new(), places: Vec::new() },
         Body::Matrix { procs: 8, from: 300.0, to: 400.0, jobs: figure_9().0, places: figure_9().1 },
         Body::Gantt {
+            tops: [0; 3],
             by: ColourBy::Reason,
             queue: vec![],
             procs: 4,
@@ -359,6 +406,7 @@ fn body() -> impl Strategy<Value = Body> {
         (cells, ramp, 0_usize..4).prop_map(|(cells, ramp, decimals)| Body::Heat { cells, ramp, decimals }),
         (any::<u32>(), hosts, slots(), value(), value(), jobs).prop_map(
             |(procs, hosts, slots, from, to, jobs)| Body::Gantt {
+                tops: [0; 3],
                 by: ColourBy::Reason,
                 queue: vec![],
                 procs,

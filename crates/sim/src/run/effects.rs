@@ -90,8 +90,12 @@ impl Simulation {
         why: Refusal,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(), RunError<E>> {
-        let Some(live) = self.live[job.index()].take() else { return Ok(()) };
+        let Some(mut live) = self.live[job.index()].take() else { return Ok(()) };
+        live.release(now, &mut self.pes);
         for observer in observers.iter_mut() {
+            if !live.allocations.is_empty() {
+                observer.removed(live.admission, &live.request, &live.allocations);
+            }
             observer.refused(now, &live.request, why)?;
         }
         self.feedback.ended(live.request.number, now);
@@ -113,6 +117,7 @@ impl Simulation {
                 | Effect::Moved { .. }
                 | Effect::Requeued { .. }
                 | Effect::OpportunisticProcs { .. }
+                | Effect::Refused { .. }
                 | Effect::Started { .. } => true,
                 _ => false,
             };

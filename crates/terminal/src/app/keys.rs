@@ -68,8 +68,9 @@ impl App {
             KeyCode::BackTab => self.turn_tab(Tab::ALL.len() - 1),
             KeyCode::F(number @ 2..=5) => self.list.tab = Tab::ALL[usize::from(number) - 2],
             KeyCode::Char(number @ '1'..='4') => self.list.tab = Tab::ALL[number as usize - '1' as usize],
+            KeyCode::Char('a') => self.list.has_arrays = !self.list.has_arrays,
             KeyCode::Char('m') => self.list.mine = !self.list.mine,
-            KeyCode::Char('s') => self.list.sort_next(&self.view.lines),
+            KeyCode::Char('s') => self.list.sort_next(self.view.listed(self.list.tab, self.list.has_arrays)),
             KeyCode::Char('S') => self.list.reversed = !self.list.reversed,
             KeyCode::Char('/') | KeyCode::F(7) => {
                 self.mode = Mode::Search(self.list.chosen(), String::new());
@@ -101,7 +102,7 @@ impl App {
     fn find_next(&mut self, backward: bool) {
         if self.list.needle.is_empty() {
             self.tell("nothing is searched; / starts a search", true);
-        } else if !self.list.find(&self.view.lines, backward, false) {
+        } else if !self.list.find(self.view.listed(self.list.tab, self.list.has_arrays), backward, false) {
             self.tell(format!("no job has \"{}\"", self.list.needle), true);
         }
     }
@@ -175,6 +176,10 @@ impl App {
     }
 
     fn open_detail(&mut self) -> Option<Action> {
+        if self.selected()?.array.is_some() {
+            self.list.has_arrays = false;
+            return None;
+        }
         let number = self.list.selected()?;
         self.mode = Mode::Detail(Detail { number, ..Detail::default() }, 0);
         self.daemon.then_some(Action::Detail(number))
@@ -197,7 +202,14 @@ impl App {
     fn request(&mut self, what: What) -> Option<Request> {
         let made = match (self.obstacle(), self.selected()) {
             (Some(reason), _) => Err(reason.to_owned()),
-            (None, selected) => Request::new(&selected?.job, what),
+            (None, selected) => {
+                let selected = selected?;
+                if selected.array.is_some() {
+                    Err(format!("{} are several jobs; a lists them one by one", selected.job.label))
+                } else {
+                    Request::new(&selected.job, what)
+                }
+            }
         };
         made.map_err(|reason| self.tell(reason, true)).ok()
     }
@@ -241,7 +253,9 @@ impl App {
     fn search_key(&mut self, code: KeyCode, before: Option<i64>, text: String) -> Option<Action> {
         match code {
             KeyCode::Enter => {
-                if !self.list.needle.is_empty() && !self.list.find(&self.view.lines, false, true) {
+                if !self.list.needle.is_empty()
+                    && !self.list.find(self.view.listed(self.list.tab, self.list.has_arrays), false, true)
+                {
                     self.tell(format!("no job has \"{}\"", self.list.needle), true);
                 }
                 return None;
@@ -256,7 +270,7 @@ impl App {
         let text = typed(text, code);
         self.list.needle.clone_from(&text);
         self.list.select_job(before);
-        self.list.find(&self.view.lines, false, true);
+        self.list.find(self.view.listed(self.list.tab, self.list.has_arrays), false, true);
         self.mode = Mode::Search(before, text);
         None
     }

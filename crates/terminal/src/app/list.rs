@@ -95,9 +95,12 @@ impl Column {
 }
 
 /// The table of jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct List {
     pub(crate) tab: Tab,
+    /// Whether each array is one row.
+    pub(crate) has_arrays: bool,
     /// Whether it lists only the jobs of the user.
     pub(crate) mine: bool,
     /// The column by which it is sorted; `None` is the order of the moment.
@@ -116,6 +119,25 @@ pub(crate) struct List {
     at: usize,
     /// The rows that are shown at a time.
     page: usize,
+}
+
+impl Default for List {
+    fn default() -> List {
+        List {
+            tab: Tab::All,
+            has_arrays: true,
+            mine: false,
+            sort: None,
+            reversed: false,
+            needle: String::new(),
+            top: 0,
+            rows: vec![],
+            selected: None,
+            chosen: false,
+            at: 0,
+            page: 0,
+        }
+    }
 }
 
 impl List {
@@ -139,7 +161,7 @@ impl List {
         self.rows.iter().filter_map(|(place, _)| lines.get(*place))
     }
 
-    /// Lists these jobs, `page` at a time. A job that the user selected stays selected, and with `keep` any job does. If it has gone,
+    /// Lists these jobs and arrays, `page` at a time. A job that the user selected stays selected, and with `keep` any job does. If it has gone,
     /// the one in its row is selected. In all other cases the first row is selected.
     pub(crate) fn settle(&mut self, lines: &[Line], page: usize, keep: bool) {
         self.page = page.max(1);
@@ -154,6 +176,17 @@ impl List {
         self.rows = rows.into_iter().map(|place| (place, lines[place].job.number)).collect();
         let kept = self.rows.iter().position(|(_, number)| Some(*number) == self.selected);
         self.move_to(if self.chosen || keep { kept.unwrap_or(self.at) } else { 0 });
+    }
+
+    /// Scrolls by rows. The selection moves as little as it must to be seen.
+    pub(crate) fn scroll(&mut self, rows: isize) {
+        let last_top = self.rows.len().saturating_sub(self.page);
+        self.top = self.top.saturating_add_signed(rows).min(last_top);
+        let last = (self.top + self.page).saturating_sub(1);
+        let seen = self.at.clamp(self.top, last.max(self.top));
+        if seen != self.at {
+            self.select(seen);
+        }
     }
 
     /// Moves the selection by rows.

@@ -2,6 +2,8 @@
 
 mod keys;
 
+mod mouse;
+
 mod list;
 
 mod span;
@@ -245,16 +247,21 @@ impl App {
         // A request and a detail are of the job that was selected when they began.
         let keep = matches!(self.mode, Mode::Extend(_) | Mode::Confirm(..) | Mode::Detail(..));
         let page = Areas::new(self, self.size).page();
-        self.list.settle(&self.view.lines, page, keep);
+        self.list.settle(self.view.listed(self.list.tab, self.list.has_arrays), page, keep);
         // The sentence of the selected job may have another height.
         let page = Areas::new(self, self.size).page();
-        self.list.settle(&self.view.lines, page, keep);
+        self.list.settle(self.view.listed(self.list.tab, self.list.has_arrays), page, keep);
     }
 
-    /// Returns the selected job.
+    /// Returns the lines of the table.
+    pub(crate) fn listed(&self) -> &[miserly_view::Line] {
+        self.view.listed(self.list.tab, self.list.has_arrays)
+    }
+
+    /// Returns the selected job or array.
     pub(crate) fn selected(&self) -> Option<&miserly_view::Line> {
         let number = self.list.selected()?;
-        self.view.lines.iter().find(|line| line.job.number == number)
+        self.listed().iter().find(|line| line.job.number == number)
     }
 
     /// Shows a message in the last line.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use miserly_view::{Bars, Facts, Line, Moment, PoolFacts};
+use miserly_view::{Bars, Facts, Line, Moment, PoolFacts, with_arrays};
 
+use super::Tab;
 use crate::MINUTE;
 
 /// The state at an instant, ready to be drawn.
@@ -14,6 +15,8 @@ pub(crate) struct View {
     pub(crate) moment: Moment,
     /// The jobs of the moment: waiting, running, ended.
     pub(crate) lines: Vec<Line>,
+    /// The same with each array as one line, for each tab.
+    united: [Vec<Line>; Tab::ALL.len()],
     pub(crate) bars: Bars,
 }
 
@@ -21,10 +24,21 @@ impl View {
     /// Returns the shown part of these facts.
     pub(crate) fn new(facts: &Arc<Facts>) -> View {
         let mut moment = Moment::new(facts);
-        let mut lines = std::mem::take(&mut moment.waiting);
-        lines.append(&mut moment.running);
-        lines.append(&mut moment.ended);
-        View { facts: Arc::clone(facts), bars: Bars::new(&facts.schedule()), moment, lines }
+        let of_state = [&mut moment.waiting, &mut moment.running, &mut moment.ended].map(std::mem::take);
+        let [waiting, running, ended] = of_state.each_ref().map(|lines| with_arrays(facts, lines));
+        let lines = of_state.concat();
+        View {
+            facts: Arc::clone(facts),
+            bars: Bars::new(&facts.schedule()),
+            moment,
+            united: [with_arrays(facts, &lines), waiting, running, ended],
+            lines,
+        }
+    }
+
+    /// Returns the lines of which a tab lists those that it admits: jobs, or arrays as one line each.
+    pub(crate) fn listed(&self, tab: Tab, has_arrays: bool) -> &[Line] {
+        if has_arrays { &self.united[tab as usize] } else { &self.lines }
     }
 }
 

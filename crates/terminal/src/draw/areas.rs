@@ -64,6 +64,11 @@ impl Areas {
         Areas { head, pools, map, chart, table, sentence, foot, body }
     }
 
+    /// Returns the place of the table, with the line of the tabs and that of the columns.
+    pub(crate) fn table(&self) -> Rect {
+        self.table
+    }
+
     /// Returns the lines of the map that are shown at a time, without its heading.
     pub(crate) fn map_page(&self) -> usize {
         usize::from(self.map.height.saturating_sub(1))

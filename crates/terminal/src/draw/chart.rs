@@ -1,8 +1,9 @@
 //! The chart: the jobs in their time and their rows.
 
-use miserly_view::{Group, Kind, RUN_NUMBERS, TileRequest};
-use ratatui::layout::Rect;
+use miserly_view::{Group, Kind, RUN_NUMBERS, Tile, TileRequest};
+use ratatui::layout::{Position, Rect};
 
+use super::Areas;
 use super::axis::times;
 use super::cells::Cells;
 use super::pen::{Pen, width};
@@ -24,20 +25,61 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     if area.height < 2 {
         return;
     }
-    let groups = groups(app, area.width);
-    let gutter = gutter(groups.iter().map(|(_, group)| *group), area.width);
-    let inner = Rect { x: area.x + gutter, width: (area.width - gutter).min(CELLS_MOST), ..area };
-    let scale = Scale::new(app, inner.width);
+    let layout = Layout::new(app, area);
+    let scale = layout.scale;
     for (place, text) in times(&app.view.facts, scale.from, scale.column, scale.columns) {
-        pen.write(inner, 0, to_u16(place), &text, Role::Dim);
+        pen.write(layout.inner, 0, to_u16(place), &text, Role::Dim);
     }
-    let mut line = 1;
-    for (&(place, group), height) in groups.iter().zip(heights(&groups, area.height - 1)) {
-        let rows = Rect { y: inner.y + line, height, ..inner };
-        pen.write_cut(Rect { width: gutter.saturating_sub(1), ..area }, line, 0, &group.name, Role::Title);
-        draw_group(pen, rows, app, (place, group), scale);
-        line += height;
+    let gutter = layout.inner.x - area.x;
+    for (group, rows) in &layout.groups {
+        let line = rows.y - area.y;
+        pen.write_cut(Rect { width: gutter.saturating_sub(1), ..area }, line, 0, &group.1.name, Role::Title);
+        draw_group(pen, *rows, app, *group, scale);
     }
+}
+
+/// The groups in their places.
+struct Layout<'a> {
+    inner: Rect,
+    scale: Scale,
+    groups: Vec<((usize, &'a Group), Rect)>,
+}
+
+impl<'a> Layout<'a> {
+    fn new(app: &'a App, area: Rect) -> Layout<'a> {
+        let groups = groups(app, area.width);
+        let gutter = gutter(groups.iter().map(|(_, group)| *group), area.width);
+        let inner = Rect { x: area.x + gutter, width: (area.width - gutter).min(CELLS_MOST), ..area };
+        let heights = heights(&groups, area.height.saturating_sub(1));
+        let mut y = inner.y + 1;
+        let mut rows = |height: u16| {
+            y += height;
+            Rect { y: y - height, height, ..inner }
+        };
+        let placed = groups.into_iter().zip(heights).map(|(group, height)| (group, rows(height))).collect();
+        Layout { inner, scale: Scale::new(app, inner.width), groups: placed }
+    }
+}
+
+/// Returns the job whose bar is at a place of the terminal.
+pub(crate) fn job_at(app: &App, areas: &Areas, at: Position) -> Option<i64> {
+    if areas.chart.height < 2 {
+        return None;
+    }
+    let layout = Layout::new(app, areas.chart);
+    let (&(place, group), rows) =
+        layout.groups.iter().find(|(_, rows)| rows.contains(at)).map(|(group, rows)| (group, rows))?;
+    let (request, tile) = tile(app, place, usize::from(rows.height), layout.scale)?;
+    let cells = Cells::new(&tile, &request, group.rows, app.view.facts.now);
+    let cell = cells.at(usize::from(at.x - rows.x), usize::from(rows.bottom() - 1 - at.y));
+    Some(cell.job()).filter(|job| cell.kind().is_some() && *job != 0)
+}
+
+/// Returns the part of a group that is drawn.
+fn tile(app: &App, group: usize, bands: usize, scale: Scale) -> Option<(TileRequest, Tile)> {
+    let Scale { from, column, columns } = scale;
+    let request = TileRequest { group, from, column, columns, bands, ..TileRequest::default() };
+    Some((request, app.view.bars.tile(&request)?))
 }
 
 /// Returns the groups that a chart of this width shows, each with its place. The jobs on idle processors have rows only if one of
@@ -54,12 +96,10 @@ pub(super) fn groups(app: &App, width: u16) -> Vec<(usize, &Group)> {
 
 /// Returns whether a group has no visible bar. The line of the present hides the bars in its column.
 fn is_empty(app: &App, place: usize, scale: Scale) -> bool {
-    let Scale { from, column, columns } = scale;
-    let request = TileRequest { group: place, from, column, columns, bands: 1, ..TileRequest::default() };
-    let Some(tile) = app.view.bars.tile(&request) else { return true };
+    let Some((request, tile)) = tile(app, place, 1, scale) else { return true };
     let cells = Cells::new(&tile, &request, app.view.bars.groups[place].rows, app.view.facts.now);
     let now = scale.column_of(app.view.facts.now);
-    (0..columns).all(|column| Some(column) == now || cells.at(column, 0).kind().is_none())
+    (0..scale.columns).all(|column| Some(column) == now || cells.at(column, 0).kind().is_none())
 }
 
 /// Returns the columns of the names.
@@ -83,15 +123,13 @@ fn heights(groups: &[(usize, &Group)], rows: u16) -> Vec<u16> {
 }
 
 fn draw_group(pen: &mut Pen<'_>, area: Rect, app: &App, (place, group): (usize, &Group), scale: Scale) {
-    let Scale { from, column, columns } = scale;
     let bands = usize::from(area.height);
-    let request = TileRequest { group: place, from, column, columns, bands, ..TileRequest::default() };
-    let Some(tile) = app.view.bars.tile(&request) else { return };
+    let Some((request, tile)) = tile(app, place, bands, scale) else { return };
     let cells = Cells::new(&tile, &request, group.rows, app.view.facts.now);
     let selected = app.list.selected();
     for band in 0..bands {
         let line = to_u16(bands - 1 - band);
-        for column in 0..columns {
+        for column in 0..scale.columns {
             let cell = cells.at(column, band);
             if let Some((kind, most)) = cell.kind() {
                 let chosen = selected == Some(cell.job());

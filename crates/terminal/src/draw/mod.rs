@@ -27,9 +27,11 @@ mod holes;
 use ratatui::buffer::Buffer;
 
 pub(crate) use self::areas::Areas;
+pub(crate) use self::chart::job_at;
 pub(crate) use self::map::{line_of_selected as map_line_of_selected, lines as map_lines};
 pub(crate) use self::pages::{help_end, output_room};
 use self::pen::Pen;
+pub(crate) use self::table::tab_at;
 use crate::App;
 use crate::app::Mode;
 

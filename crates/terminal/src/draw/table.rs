@@ -24,7 +24,7 @@ pub(super) fn draw(pen: &mut Pen<'_>, area: Rect, app: &App) {
     let header: Vec<String> = columns.iter().map(|(column, width)| head(app, *column, *width)).collect();
     pen.write(area, 1, 0, &header.join(" "), Role::Title);
     let page = usize::from(area.height.saturating_sub(2));
-    for (place, line) in app.list.rows(&app.view.lines).enumerate().skip(app.list.top).take(page) {
+    for (place, line) in app.list.rows(app.listed()).enumerate().skip(app.list.top).take(page) {
         let row = u16::try_from(place - app.list.top + 2).unwrap_or(u16::MAX);
         draw_row(pen, area, row, app, line, &columns);
     }
@@ -57,16 +57,28 @@ fn role(app: &App, line: &Line, column: Column) -> Role {
 
 /// Writes the names of the tabs with their numbers of jobs, and how the table is sorted and limited.
 fn draw_tabs(pen: &mut Pen<'_>, area: Rect, app: &App) {
-    let mut parts = vec![];
-    for (number, tab) in (1..).zip(Tab::ALL) {
-        let role = if tab == app.list.tab { Role::Chosen } else { Role::Plain };
-        let mark = if tab == app.list.tab { ["[", "]"] } else { [" ", " "] };
-        parts.push((format!("{}{number} {}{}{}", mark[0], tab.name(), counted(app, tab), mark[1]), role));
-    }
+    let mut parts: Vec<(String, Role)> = Tab::ALL
+        .into_iter()
+        .map(|tab| (tab_text(app, tab), if tab == app.list.tab { Role::Chosen } else { Role::Plain }))
+        .collect();
     if app.list.mine {
         parts.push((" my jobs only".to_owned(), Role::Chosen));
     }
     pen.write_parts(area, 0, &parts);
+}
+
+/// Returns the tab whose name is in a column of the terminal.
+pub(crate) fn tab_at(app: &App, column: u16) -> Option<Tab> {
+    let mut end = 0;
+    Tab::ALL.into_iter().find(|tab| {
+        end += width(&tab_text(app, *tab));
+        usize::from(column) < end
+    })
+}
+
+fn tab_text(app: &App, tab: Tab) -> String {
+    let mark = if tab == app.list.tab { ["[", "]"] } else { [" ", " "] };
+    format!("{}{} {}{}{}", mark[0], tab as usize + 1, tab.name(), counted(app, tab), mark[1])
 }
 
 fn counted(app: &App, tab: Tab) -> String {
@@ -104,7 +116,7 @@ fn cell(column: Column, text: &str, columns: usize) -> String {
 fn fitted(app: &App, room: usize) -> Vec<(Column, usize)> {
     let mut columns: Vec<(Column, usize)> =
         Column::ALL.into_iter().map(|column| (column, natural(app, column))).collect();
-    columns.retain(|(column, _)| column.is_of(&app.view.lines));
+    columns.retain(|(column, _)| column.is_of(app.listed()));
     let taken = |columns: &[(Column, usize)]| columns.iter().map(|(_, width)| width + 1).sum::<usize>();
     let least = |columns: &[(Column, usize)]| {
         let name = columns.iter().find(|(column, _)| *column == Column::Name).map_or(0, |(_, width)| *width);
@@ -127,10 +139,11 @@ fn fitted(app: &App, room: usize) -> Vec<(Column, usize)> {
 /// Returns the width that shows all texts of a column.
 fn natural(app: &App, column: Column) -> usize {
     let sorted = usize::from(app.list.sort == Some(column));
-    let texts = app.list.rows(&app.view.lines).map(|line| width(&column.text(line)));
+    let texts = app.list.rows(app.listed()).map(|line| width(&column.text(line)));
     let most = match column {
         Column::Name => NAME_MOST,
         Column::User | Column::Pool => 12,
+        Column::State => 36,
         _ => 24,
     };
     texts.max().unwrap_or(0).min(most).max(column.name().len() + sorted)

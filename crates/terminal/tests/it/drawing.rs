@@ -1,7 +1,7 @@
 //! The frames of the view.
 
 use miserly_follow::Posted;
-use miserly_terminal::{App, Look};
+use miserly_terminal::{App, Look, once};
 use miserly_view::{Account, Facts, Job, PoolFacts, RUN_NUMBERS, State, plain};
 use ratatui::crossterm::event::KeyCode;
 use ratatui::style::Color;
@@ -236,4 +236,23 @@ fn likely_starts_add_no_rows() {
     assert_eq!(chart.len(), 4, "{shown}");
     assert!(chart.iter().any(|line| line.contains("2▓")), "{shown}");
     assert!(chart.iter().any(|line| line.contains('░')), "{shown}");
+}
+
+#[test]
+fn one_frame_has_colours_where_they_are_wanted() {
+    let plain = once(App::new(posted(usual()), PLAIN), 80);
+    let coloured = once(App::new(posted(usual()), Look { colour: true, ascii: false }), 80);
+    assert!(!plain.contains('\x1b') && coloured.contains("\x1b[0;32m"), "{coloured:?}");
+    let mut bare = String::new();
+    for part in coloured.split('\x1b') {
+        bare.push_str(
+            part.strip_prefix('[').map_or(part, |rest| rest.split_once('m').map_or("", |(_, text)| text)),
+        );
+    }
+    let text = |frame: &str| frame.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    assert_eq!(text(&bare), text(&plain), "the same text");
+    assert!(
+        coloured.lines().all(|line| !line.contains('\x1b') || line.contains("\x1b[0m")),
+        "no style goes on"
+    );
 }

@@ -2,12 +2,14 @@
 
 mod support;
 
+mod arrays;
 mod drawing;
 
 mod keys;
 
 mod map;
 
+mod mouse;
 mod replay;
 
 mod requests;

@@ -125,3 +125,20 @@ fn names_of_other_users_are_those_of_the_queue() {
     let shown = map(known, false);
     assert!(shown.contains("9 ? berta: 2 cpus") && !shown.contains("foreign"), "{shown}");
 }
+
+/// With time slices, jobs have more processors than there are: those beyond the first line are no processors of their own.
+#[test]
+fn cells_beyond_the_processors_are_shared() {
+    let of = |number, name| Job { procs: 4, cpus: vec![(0, 3)], ..running(number, name, true) };
+    let jobs = (2..40).map(|number| of(number, "solve")).collect();
+    let mut known = facts(jobs);
+    known.pools[0] = PoolFacts { cpus: 4, held: 4, numbers: vec![(0, 3)], ..known.pools[0].clone() };
+    let shown = map(known, false);
+    let gutters: Vec<&str> = shown
+        .lines()
+        .skip_while(|line| !line.starts_with("batch  4 held"))
+        .skip(1)
+        .map(|line| line.get(..7).unwrap_or(""))
+        .collect();
+    assert_eq!(gutters[..3], ["     0 ", "shared ", "shared "], "{shown}");
+}

@@ -230,6 +230,7 @@ function report(text, stays = false) {
 async function saveAs(kind) {
   try {
     const svg = await (await ask(`/api/picture?${picture(chart)}`)).text();
+    if (kind === 'pdf') return await (await import('./print.js')).printPicture(svg);
     save(kind === 'svg' ? new Blob([svg], { type: 'image/svg+xml' }) : await png(svg), `miserly.${kind}`);
   } catch (error) {
     report(`Not saved: ${error.message}`);
@@ -693,7 +694,7 @@ setInterval(() => {
 
 for (const [id, act] of Object.entries({ back: () => chart.pan(-160), forth: () => chart.pan(160), wider: () => chart.zoom(2), closer: () => chart.zoom(0.5),
   fit: () => { chart.fit(); remember(true); }, live: () => { if (playing !== null) play(); if (state) go(null); chart.goLive(); remember(true); }, play,
-  link: copyLink, svg: () => saveAs('svg'), png: () => saveAs('png') })) $(id).addEventListener('click', act);
+  link: copyLink, svg: () => saveAs('svg'), png: () => saveAs('png'), pdf: () => saveAs('pdf') })) $(id).addEventListener('click', act);
 $('slider').addEventListener('input', () => state && move());
 $('by').addEventListener('change', () => { chart.by = $('by').value; colours(); chart.draw(); });
 chart.dark.addEventListener('change', () => state && colours());

@@ -375,20 +375,24 @@ fn a_chart_can_be_saved_as_an_image() {
     assert_eq!(browser.console(), [""; 0]);
 }
 
+/// The PDF has one page of the size of the chart, and the page is as before.
 #[test]
-fn a_chart_can_be_printed_alone() {
+fn a_chart_is_printed_alone_on_a_page_of_its_size() {
     let Some(mut browser) = Browser::start() else { return };
     browser.look(700, "light");
     browser.load(&html(&sample::page()));
-    let seen = "[...document.querySelectorAll('h1, h2, p, table, figure')].filter((one) => one.getBoundingClientRect().height > 0).map((one) => one.id || one.localName)";
+    let seen = "[...document.querySelectorAll('h1, h2, p, table, figure, .sheet')].filter((one) => one.getBoundingClientRect().height > 0).map((one) => one.id || one.className || one.localName)";
     let all = browser.evaluate(seen);
-    browser.evaluate("window.print = () => {}");
+    browser.evaluate("window.print = () => { window.printed = true }");
     browser.evaluate("document.querySelector('#chart-slowdown button[aria-label*=PDF]').click()");
-    browser.print();
-    assert_eq!(browser.evaluate(seen), serde_json::json!(["chart-slowdown", "p"]));
-    browser.evaluate("dispatchEvent(new Event('afterprint'))");
-    browser.look(700, "light");
+    browser.wait_until("window.printed");
+    let size = browser.evaluate("(() => { const { width, height } = document.querySelector('#chart-slowdown svg').viewBox.baseVal; return [width, Math.ceil(height)] })()");
+    let points = |place: usize| size[place].as_f64().unwrap() * 0.75;
+    let [pages, width, height] = browser.pdf();
+    assert_eq!(pages, 1.0);
+    assert!((width - points(0)).abs() < 1.0 && (height - points(1)).abs() < 1.0, "{width} {height} {size}");
     assert_eq!(browser.evaluate(seen), all);
+    assert_eq!(browser.evaluate("document.querySelectorAll('.sheet').length"), 0);
     assert_eq!(browser.console(), [""; 0]);
 }
 

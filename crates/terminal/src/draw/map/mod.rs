@@ -121,8 +121,13 @@ impl Map<'_> {
         let count = usize::try_from(total.div_ceil(unit)).unwrap_or(0);
         let cells = self.cells(host, count, unit);
         for (row, cells) in cells.chunks(across).enumerate() {
-            let first = number_at(host, to_u64(row * across) * unit);
-            let first = first.map_or_else(String::new, |first| first.to_string());
+            let place = to_u64(row * across) * unit;
+            // Jobs that share processors have more cells than there are processors.
+            let first = if total > host.cpus && place > 0 {
+                "shared".to_owned()
+            } else {
+                number_at(host, place).map_or_else(String::new, |first| first.to_string())
+            };
             lines.push(self.row(&format!("{first:>6} "), cells));
         }
         if unit > 1 {
