@@ -1,7 +1,7 @@
 // The map: which jobs hold which processors of which host. Cells are for the eye and the mouse, the buttons below them for all.
 
 import { isByKey } from './list.js';
-import { counted, element, memory } from './tables.js';
+import { counted, element, memory, rove } from './tables.js';
 
 // The most cells of a line, and the most lines of a host.
 const ACROSS = 64, LINES = 16;
@@ -34,24 +34,12 @@ export function processors(into, moment, chosen, choose) {
     else part.removeAttribute('aria-current');
   }
   into.onclick = event => { const part = event.target.closest('[data-job]'); if (part) choose(+part.dataset.job, isByKey(event)); };
-  into.onkeydown = event => move(into, event);
+  rove(into);
 }
 
 /** Returns how many hosts or processors a pool has, and in how many groups they are. */
 const size = pool => (pool.host_count > 1 ? `${pool.host_count} hosts` : `${pool.cpus} processors`) +
   (pool.hosts.length === pool.host_count ? '' : ` in ${pool.hosts.length} groups`);
-
-/** Moves the focus among the jobs: the map is one stop of the tab key. */
-function move(into, event) {
-  const stops = [...into.querySelectorAll('button')], at = stops.indexOf(document.activeElement);
-  const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[event.key];
-  if (at < 0 || to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
-  event.preventDefault();
-  const next = stops[Math.min(Math.max(to, 0), stops.length - 1)];
-  stops[at].tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
-}
 
 /** Returns the jobs of a host, each with its processors. */
 function jobs(host) {
