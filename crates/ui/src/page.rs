@@ -70,6 +70,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                 }
             }
             (chosen_job())
+            (starts_now())
             section aria-labelledby="jobs-title" {
                 h2 id="jobs-title" { "Jobs" }
                 div id="filters" {
@@ -89,7 +90,6 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                 (jobs_table("running", "Running", lists.map(|lists| &lists.running)))
                 (jobs_table("ended", "Ended last", lists.map(|lists| &lists.ended)))
             }
-            (starts_now())
             section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
             p id="account" class="muted" {}
             (processors())

@@ -100,8 +100,8 @@ function takeParts(next, version, isInPlace) {
     if (found) chart.bring(tile, found, version);
   }
 }
-// For measurements of the frames.
-globalThis.chart = chart;
+// For measurements of the frames and of the stream.
+Object.assign(globalThis, { chart, wants });
 
 /** The present: the state may be half a minute old. */
 const clock = () => state.moment.live ? performance.now() + ahead : state.moment.now;

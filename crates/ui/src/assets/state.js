@@ -92,7 +92,7 @@ function received(content, event) {
   if (!event.startsWith('data:')) return content;
   const { version, from, patch } = JSON.parse(event.slice(5));
   // The next connection begins with all of the content.
-  if (from !== undefined && from !== content?.version) throw new Error('a change was missed');
+  if (from !== undefined && from !== content?.state.version) throw new Error('a change was missed');
   const { state, parts } = patched({ state: content?.state, parts: content?.parts }, patch);
   return { version, state, parts };
 }
