@@ -16,15 +16,15 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
     let lists = lists.as_ref();
     let title = moment.map_or("Miserly", |moment| &moment.title);
     let body = html! {
-        a class="skip" href="#filters" { "Go to the jobs" }
         header {
+            a class="skip" href="#filters" { "Go to the jobs" }
             h1 id="title" { (title) }
             p id="now" { @if let Some(moment) = moment { (moment.text) } }
         }
-        p id="headline" {}
-        details id="missed" hidden { summary {} ul {} }
-        p id="problem" role="status" hidden {}
         main {
+            p id="headline" {}
+            details id="missed" hidden { summary {} ul {} }
+            p id="problem" role="status" hidden {}
             section aria-labelledby="chart-title" {
                 h2 id="chart-title" { "Past, now and promised" }
                 div id="tools" {

@@ -31,7 +31,7 @@ export function graph(into, found, chosen, choose) {
   const nodes = found.nodes.map(({ number, label, name, state, word }) => {
     const [left, top] = places.get(number), isChosen = number === chosen;
     const text = (y, words, kind) => svg('text', { x: left + 8, y: top + y, class: kind }, words);
-    const node = svg('g', { class: `node ${state}`, role: 'button', tabindex: -1, 'aria-label': `job ${label} ${name}: ${word}`, 'aria-current': isChosen },
+    const node = svg('g', { class: `node ${state}`, role: 'button', tabindex: -1, 'aria-label': `${cut(`${label} ${name}`)} ${word}`, 'aria-current': isChosen },
       svg('title', {}, `${label} ${name}: ${word}`), svg('rect', { x: left, y: top, width: WIDE, height: HIGH, rx: 5 }), text(16, cut(`${label} ${name}`), 'name'), text(32, word, 'word'));
     const act = event => { if (!isChosen) choose(number, event.type === 'keydown' || isByKey(event)); };
     node.addEventListener('click', act);
@@ -49,7 +49,7 @@ export function graph(into, found, chosen, choose) {
 export function details(into, { lines, used, measured, history }) {
   const list = element('dl', {}, ...lines.flatMap(([key, text]) => [element('dt', {}, key), element('dd', {}, text)]));
   const row = (kind, cells) => element('tr', {}, ...cells.map(cell => element(kind, kind === 'th' ? { scope: 'col' } : {}, cell)));
-  const table = (caption, head, rows) => rows.length ? element('div', { class: 'scroll' }, element('table', { class: 'small' }, element('caption', {}, caption), element('thead', {}, row('th', head)), element('tbody', {}, ...rows.map(cells => row('td', cells))))) : null;
+  const table = (caption, head, rows) => rows.length ? element('table', { class: 'small' }, element('caption', {}, caption), element('thead', {}, row('th', head)), element('tbody', {}, ...rows.map(cells => row('td', cells)))) : null;
   const bar = part => { const drawn = element('span', { class: 'share', 'aria-hidden': true }); share(drawn, [[Math.min(part, 1), part > 1 ? '--bad' : '--held']]); return drawn; };
   const rest = one => one.share == null ? one.used ? '' : 'use not measured' : element('span', {}, bar(one.share), `${Math.round(100 * one.share)} %`);
   into.replaceChildren(list,

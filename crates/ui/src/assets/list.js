@@ -2,21 +2,23 @@
 
 import { arrange, counted, element, memory, share, span, write } from './tables.js';
 
-/** The rows that are asked for at once. A longer list scrolls in a box of its own. */
+/** The rows that are asked for at once. */
 export const WINDOW = 20;
+// A list with more rows scrolls in a box.
+const BOXED_FROM = 9;
 // The rows by which a window moves, so that several pages ask for the same ones, and those that are loaded above the visible ones.
 const STEP = 5, ABOVE = 5;
 // A longer name is shortened in its middle: names of a series differ at their ends.
 const NAME_MOST = 36, NAME_END = 14;
 
-/** The columns behind the number: what each shows of a row. Those that are optional are hidden at first. */
+/** The columns behind the number: what each shows of a row. Those that are optional are hidden at first; rare ones, while they are empty. */
 export const COLUMNS = {
   name: { title: 'Name', text: row => short(row.name) },
   start: { title: 'Start', text: row => row.start_text },
-  likely: { title: 'Likely', text: row => row.likely_text },
+  likely: { title: 'Likely', text: row => row.likely_text, isRare: true },
   state: { title: 'State', text: row => row.word },
   user: { title: 'User', text: row => row.user },
-  pool: { title: 'Pool', text: row => row.pool_name },
+  pool: { title: 'Pool', text: row => row.pool_name, isRare: true },
   procs: { title: 'Cpus', text: row => row.procs },
   end: { title: 'End', text: row => row.end_text },
   submitted: { title: 'Submitted', text: row => row.submitted_text, isOptional: true },
@@ -61,9 +63,9 @@ export class List {
   /** Takes a part of the list, or draws the last one again. */
   draw({ chosen, whole, open }, part = this.part) {
     this.part = part;
-    const held = this.body.contains(document.activeElement), many = part.total > WINDOW, height = this.height();
-    const hasPools = part.order.some(key => part.rows[key].pool_name != null);
-    const columns = this.columns().filter(name => name !== 'pool' || hasPools);
+    const held = this.body.contains(document.activeElement), many = part.total >= BOXED_FROM, height = this.height();
+    const isUsed = name => part.order.some(key => !['', '-'].includes(COLUMNS[name].text(part.rows[key]) ?? ''));
+    const columns = this.columns().filter(name => !COLUMNS[name].isRare || isUsed(name));
     this.head(columns);
     const rows = new Map();
     part.order.forEach((key, place) => {
@@ -160,7 +162,7 @@ export class List {
   /** Asks for the rows about the visible ones, if some of them are not here. */
   scrolled() {
     const { total, from, order } = this.part;
-    const first = total > WINDOW ? Math.floor(this.box.scrollTop / this.height()) : 0, last = Math.min(first + this.page() + 3, total);
+    const first = total >= BOXED_FROM ? Math.floor(this.box.scrollTop / this.height()) : 0, last = Math.min(first + this.page() + 3, total);
     const least = Math.max(0, Math.min(first, total - WINDOW));
     if (from <= least && from + order.length >= last) return;
     const wanted = Math.max(0, STEP * Math.floor((first - ABOVE) / STEP));
