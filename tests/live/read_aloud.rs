@@ -49,7 +49,7 @@ fn a_screen_reader_has_a_name_for_everything() {
         .collect();
     assert_eq!(unnamed, Vec::<[String; 3]>::new());
     // The tree that the browser gives to its tools has no certain order, and comes after the page.
-    let expected = ["Running (1)", "Waiting, in the order of their starts (1)", "Your jobs (2)"];
+    let expected = ["Running (1)", "Waiting, in the order of their starts (1)"];
     until("the tables with their jobs", SOON, || {
         let mut tables = names(&mut browser, "table");
         tables.sort_unstable();

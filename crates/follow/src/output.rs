@@ -51,13 +51,20 @@ pub fn part(path: &Path, from: Option<u64>) -> io::Result<Option<Tail>> {
     file.take(TAIL_MOST).read_to_end(&mut bytes)?;
     bytes.truncate(complete(&bytes));
     let (text, end) = (String::from_utf8_lossy(&bytes).into_owned(), begin + bytes.len() as u64);
-    Ok(Some(Tail { text, size, cut: known.map_or(begin > 0, |known| begin > known || Some(known) != from), end }))
+    Ok(Some(Tail {
+        text,
+        size,
+        cut: known.map_or(begin > 0, |known| begin > known || Some(known) != from),
+        end,
+    }))
 }
 
 /// Returns the length without a letter at the end of which bytes may follow.
 fn complete(bytes: &[u8]) -> usize {
     let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
-    let is_begun = !last.is_empty() && bytes.ends_with(last) && std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    let is_begun = !last.is_empty()
+        && bytes.ends_with(last)
+        && std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
     bytes.len() - if is_begun { last.len() } else { 0 }
 }
 

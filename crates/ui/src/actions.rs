@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use jiff::{SignedDuration, Timestamp};
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::{Client, ClientError, DaemonSocket};
 use miserly_api::model::{
     ChangeRequest, ChangedJobs, Filter, JobChange, JobView, Quote, Selection, StateName, Submission,
@@ -93,8 +93,11 @@ impl Offers {
         let rooms = rooms(moment);
         let kept = ask(socket, move |client| {
             let starts_now = |offer: &Offer| {
-                let question =
-                    Question { cpus: offer.procs, time: 60.0 * offer.minutes as f64, queue: Some(offer.queue.clone()) };
+                let question = Question {
+                    cpus: offer.procs,
+                    time: 60.0 * offer.minutes as f64,
+                    queue: Some(offer.queue.clone()),
+                };
                 // A queue may refuse such a job whatever is free.
                 client.quote(&question.submission()).is_ok_and(|quote| starts_now(&quote, Timestamp::now()))
             };
@@ -311,10 +314,8 @@ mod tests {
     #[test]
     fn only_a_start_at_once_is_offered() {
         let at = |secs| Timestamp::from_second(secs).unwrap();
-        let promised = |secs| Quote {
-            windows: vec![Some(Window { start: at(secs), end: at(99) })],
-            forecast: None,
-        };
+        let promised =
+            |secs| Quote { windows: vec![Some(Window { start: at(secs), end: at(99) })], forecast: None };
         assert!(starts_now(&promised(12), at(10)) && !starts_now(&promised(13), at(10)));
         let likely = |secs| ForecastView { made: at(0), median: at(secs), by_80: None, by_95: None };
         let unpromised = |forecast| Quote { windows: vec![None], forecast };

@@ -72,8 +72,7 @@ impl Listing {
     pub(crate) fn part(&self, question: &ListsQuestion) -> Value {
         let mut part = json!(self.lists.part(&self.facts, &question.request()));
         for list in ["own", "waiting", "running", "ended"] {
-            let rows: Vec<Value> =
-                part[list]["rows"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            let rows: Vec<Value> = part[list]["rows"].as_array_mut().map(std::mem::take).unwrap_or_default();
             let name = |row: &Value| {
                 let kind = if row["array"].is_null() { "" } else { "a" };
                 format!("{kind}{}", row["number"])

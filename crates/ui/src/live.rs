@@ -231,7 +231,8 @@ impl Shown {
 
     fn make_event(&self, have: Option<&Have>, wanted: &Wanted) -> Packed {
         let parts = self.parts_of(wanted);
-        let same = have.filter(|have| have.version == self.version).map(|have| (None, self.parts.get(&have.wanted)));
+        let same =
+            have.filter(|have| have.version == self.version).map(|have| (None, self.parts.get(&have.wanted)));
         let before = self.before.as_ref().zip(have).filter(|((version, _), have)| *version == have.version);
         let before = before.map(|((_, parts), have)| (self.patch.clone(), parts.get(&have.wanted)));
         let Some((state, old)) = same.or(before) else {
@@ -373,7 +374,7 @@ mod tests {
 
     /// Returns the data of an event.
     fn data(event: &Packed) -> Value {
-        let text = String::from_utf8(event.part(false).to_vec()).unwrap();
+        let text = String::from_utf8(event.part(None, false).to_vec()).unwrap();
         serde_json::from_str(text.strip_prefix("data: ").unwrap_or_else(|| panic!("{text}"))).unwrap()
     }
 
@@ -441,7 +442,7 @@ mod tests {
         let after = before.next(&posted(1, facts(1000, &states)), RIGHTS);
         let wanted = wanted(0);
         before.make_event(None, &wanted);
-        let size = |have: Option<&Have>| after.make_event(have, &wanted).part(false).len();
+        let size = |have: Option<&Have>| after.make_event(have, &wanted).part(None, false).len();
         let (patch, whole) = (size(Some(&have(0, &wanted))), size(None));
         assert!(patch < 4000 && whole < 60_000, "{patch} and {whole} bytes");
     }

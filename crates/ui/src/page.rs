@@ -107,15 +107,19 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
 fn chosen_job() -> Markup {
     html! {
         section id="detail" aria-label="The chosen job" hidden {
-            // The focus comes here when a key chose the job.
-            h2 id="detail-title" tabindex="-1" {}
-            p id="sentence" aria-live="polite" {}
-            p id="detail-facts" class="muted" {}
-            div id="policies" {}
-            div id="detail-tools" class="tools" {}
-            div id="result" {}
-            div id="graph" hidden {}
-            div id="more" {}
+            div {
+                // The focus comes here when a key chose the job.
+                h2 id="detail-title" tabindex="-1" {}
+                p id="sentence" aria-live="polite" {}
+                p id="detail-facts" class="muted" {}
+                div id="policies" {}
+                div id="detail-tools" class="tools" {}
+                div id="result" {}
+            }
+            div {
+                div id="graph" hidden {}
+                div id="more" {}
+            }
         }
     }
 }

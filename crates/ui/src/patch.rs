@@ -2,7 +2,8 @@
 //!
 //! The patch of a value is `[new]`; that of an object or a list of the same length has the patches of its parts that changed, by key or
 //! place. A part that went has the patch `[]`. The patch of a list of which parts came or went has [`CUTS`] as its only key: `[place, number
-//! of the parts that went, parts that came]` for each change, by the places of the old list.
+//! of the parts that went, parts that came]` for each change, by the places of the old list. Where as many parts came as went, patches of them
+//! by place are in place of the parts.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,9 @@ use serde_json::{Map, Value, json};
 
 /// The key of the changes of a list.
 const CUTS: &str = "~";
+
+/// The changed parts up to which a list is not searched for parts that moved.
+const FEW: usize = 3;
 
 /// The most comparisons of parts of two lists: some milliseconds.
 const COMPARED_MOST: usize = 250_000;
@@ -29,15 +33,26 @@ pub(crate) fn diff(old: &Value, new: &Value) -> Option<Value> {
 
 /// Returns the parts of the patch of a list; `None` if the list itself is shorter.
 fn of_lists(old: &[Value], new: &[Value]) -> Option<Map<String, Value>> {
-    if old.len() == new.len() {
-        let parts: Map<String, Value> = (0..)
-            .zip(old.iter().zip(new))
-            .filter_map(|(place, (old, new)): (usize, _)| Some((place.to_string(), diff(old, new)?)))
-            .collect();
-        if 2 * parts.len() <= new.len() || new.iter().any(Value::is_object) {
-            return Some(parts);
-        }
+    let by_place = (old.len() == new.len()).then(|| by_place(old, new));
+    let by_place = by_place.filter(|parts| 2 * parts.len() <= new.len() || new.iter().any(Value::is_object));
+    if by_place.as_ref().is_some_and(|parts| parts.len() <= FEW) {
+        return by_place;
     }
+    let cut = with_cuts(old, new);
+    // A list that has moved by a place differs at each of them.
+    let length = |parts: &Map<String, Value>| json!(parts).to_string().len();
+    match (by_place, cut) {
+        (Some(by_place), Some(cut)) => Some(if length(&by_place) <= length(&cut) { by_place } else { cut }),
+        (by_place, cut) => by_place.or(cut),
+    }
+}
+
+fn by_place(old: &[Value], new: &[Value]) -> Map<String, Value> {
+    let parts = (0..).zip(old.iter().zip(new));
+    parts.filter_map(|(place, (old, new)): (usize, _)| Some((place.to_string(), diff(old, new)?))).collect()
+}
+
+fn with_cuts(old: &[Value], new: &[Value]) -> Option<Map<String, Value>> {
     let begin = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let left = old.len().min(new.len()) - begin;
     let end = old.iter().rev().zip(new.iter().rev()).take(left).take_while(|(old, new)| old == new).count();
@@ -47,7 +62,7 @@ fn of_lists(old: &[Value], new: &[Value]) -> Option<Map<String, Value>> {
     } else {
         cuts(begin, before, after)
     };
-    let came: usize = cuts.iter().filter_map(|cut| cut[2].as_array()).map(Vec::len).sum();
+    let came: usize = cuts.iter().map(|cut| cut[2].as_array().map_or(0, Vec::len)).sum();
     (came < new.len()).then(|| Map::from_iter([(CUTS.to_owned(), cuts.into())]))
 }
 
@@ -75,7 +90,14 @@ fn cuts(begin: usize, old: &[Value], new: &[Value]) -> Vec<Value> {
             if goes { one += 1 } else { other += 1 }
         }
         if (from, first) != (one, other) {
-            found.push(json!([begin + from, one - from, new[first..other]]));
+            let (gone, came) = (&old[from..one], &new[first..other]);
+            let parts =
+                if gone.len() == came.len() && came.iter().any(|part| part.is_object() || part.is_array()) {
+                    by_place(gone, came).into()
+                } else {
+                    json!(came)
+                };
+            found.push(json!([begin + from, gone.len(), parts]));
         }
         (one, other) = (one + 1, other + 1);
     }
@@ -109,7 +131,15 @@ pub(crate) fn patched(old: Option<&Value>, patch: &Value) -> Option<Value> {
             Value::Array(list) if key == CUTS => {
                 for cut in part.as_array().unwrap().iter().rev() {
                     let place = |part: usize| usize::try_from(cut[part].as_u64().unwrap()).unwrap();
-                    list.splice(place(0)..place(0) + place(1), cut[2].as_array().unwrap().clone());
+                    let range = place(0)..place(0) + place(1);
+                    let came = match &cut[2] {
+                        Value::Array(came) => came.clone(),
+                        parts => match patched(Some(&json!(list[range.clone()])), parts).unwrap() {
+                            Value::Array(came) => came,
+                            other => panic!("{other}"),
+                        },
+                    };
+                    list.splice(range, came);
                 }
             }
             Value::Array(list) => {
@@ -165,5 +195,14 @@ mod tests {
         let cuts = json!({"~": [[0, 1, []], [3, 0, [7]], [5, 0, [8]]]});
         assert_eq!(diff(&old, &new), Some(cuts));
         assert_eq!(diff(&json!([1]), &json!([2, 3])), Some(json!([[2, 3]])));
+        let jobs =
+            |numbers: &[i64]| json!(numbers.iter().map(|number| json!({"job": number})).collect::<Vec<_>>());
+        let moved = json!({"~": [[0, 1, []], [6, 0, [{"job": 7}]]]});
+        assert_eq!(diff(&jobs(&[1, 2, 3, 4, 5, 6]), &jobs(&[2, 3, 4, 5, 6, 7])), Some(moved));
+        let bars = |gone: &[[i64; 2]]| json!(gone);
+        let (old, new) =
+            (bars(&[[0, 0], [1, 5], [2, 6], [3, 7]]), bars(&[[1, 4], [2, 5], [3, 7], [9, 9], [8, 8]]));
+        let Some(patch) = diff(&old, &new) else { panic!("they differ") };
+        assert_eq!(patched(Some(&old), &patch), Some(new));
     }
 }

@@ -164,27 +164,34 @@ async fn events(
     let posted = live.subscribe();
     let watcher = site.watchers.add(watcher, wanted.checked()?)?;
     let have = have.map(|version| Have { version, wanted: String::new() });
-    let begin = (live, posted, watcher, have);
-    let parts = unfold(begin, move |(live, mut posted, mut watcher, have)| async move {
-        loop {
-            let shown = live.after(have.as_ref().map(|have| have.version)).await;
-            let wanted = Arc::clone(&watcher.wanted.borrow_and_update());
-            let next = Have { version: shown.version, wanted: wanted.key.clone() };
-            if have.as_ref() != Some(&next) {
-                let part = shown.event(have.as_ref(), &wanted).await.part(compressed);
-                return Some((part, (live, posted, watcher, Some(next))));
-            }
-            let changed = async {
-                tokio::select! {
-                    changed = posted.changed() => changed,
-                    changed = watcher.wanted.changed() => changed,
+    let comment = Arc::new(Packed::new(":\n\n".to_owned()));
+    let begin = (live, posted, watcher, have, None::<Arc<Packed>>);
+    let parts = unfold(begin, move |(live, mut posted, mut watcher, have, last)| {
+        let comment = Arc::clone(&comment);
+        async move {
+            loop {
+                let shown = live.after(have.as_ref().map(|have| have.version)).await;
+                let wanted = Arc::clone(&watcher.wanted.borrow_and_update());
+                let next = Have { version: shown.version, wanted: wanted.key.clone() };
+                if have.as_ref() != Some(&next) {
+                    let event = shown.event(have.as_ref(), &wanted).await;
+                    let part = event.part(last.as_ref(), compressed);
+                    return Some((part, (live, posted, watcher, Some(next), Some(event))));
                 }
-            };
-            let Ok(changed) = timeout(SILENCE_MOST, changed).await else {
-                let comment = Packed::new(":\n\n".to_owned()).part(compressed);
-                return Some((comment, (live, posted, watcher, have)));
-            };
-            changed.ok()?;
+                let changed = async {
+                    tokio::select! {
+                        changed = posted.changed() => changed,
+                        changed = watcher.wanted.changed() => changed,
+                    }
+                };
+                let Ok(changed) = timeout(SILENCE_MOST, changed).await else {
+                    return Some((
+                        comment.part(last.as_ref(), compressed),
+                        (live, posted, watcher, have, Some(comment)),
+                    ));
+                };
+                changed.ok()?;
+            }
         }
     });
     let head = if compressed { stream_head() } else { Bytes::new() };

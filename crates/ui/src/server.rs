@@ -8,10 +8,10 @@ use miserly_api::client::DaemonSocket;
 use miserly_follow::Board;
 use rustix::io::Errno;
 
+use crate::actions::Offers;
 use crate::guard::{Guard, Proxy};
 use crate::key::Keys;
 use crate::live::{Live, Rights};
-use crate::actions::Offers;
 use crate::routes::{Site, router};
 use crate::wanted::Watchers;
 

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_page_wants_few_parts() {
-        let tiles = |count: usize| (0..count).map(|name| (name.to_string(), TileRequest::default())).collect();
+        let tiles =
+            |count: usize| (0..count).map(|name| (name.to_string(), TileRequest::default())).collect();
         let wanted = |count| Wanted { tiles: tiles(count), ..Wanted::default() }.checked();
         assert!(wanted(PARTS_MOST).is_ok() && wanted(PARTS_MOST + 1).is_err());
     }

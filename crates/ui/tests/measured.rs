@@ -77,7 +77,8 @@ impl Queue {
             _ if place < step => started(State::Ended, "done", end),
             _ if place < step + self.cpus => started(State::Running, "running", end + LIMIT),
             _ => {
-                let promised = Some(start + LIMIT);
+                // As if each job before it used all of its time.
+                let promised = Some(begin + place / self.cpus * LIMIT + place % self.cpus * CHANGES_EVERY);
                 Job { word: "queued".to_owned(), promised, promised_first: promised, ..job }
             }
         }
@@ -192,8 +193,7 @@ impl Drop for Serving {
 
 /// Follows the events as pages that want the same. Returns the bytes of each second of one, the messages, and the share of a processor.
 fn watch(serving: &Serving, key: &str, wants: &str, watchers: u64) -> (f64, u64, f64) {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (bytes, messages) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     for watcher in 0..watchers {
         let (address, bytes, messages) =
@@ -233,7 +233,8 @@ const QUEUES: [(&str, &str); 3] = [
 ];
 
 /// Whether rows and bars are on the screen.
-const IS_SHOWN: &str = "document.querySelectorAll('#waiting tbody tr').length > 0 && chart.painted?.length > 0";
+const IS_SHOWN: &str =
+    "document.querySelectorAll('#waiting tbody tr').length > 0 && chart.painted?.length > 0";
 
 /// Returns the nodes, the height, the number and the longest of the long tasks in 20 s, their sum, and the bytes of the page.
 const BUSY: &str = "(async () => { const tasks = [];

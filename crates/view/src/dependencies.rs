@@ -77,7 +77,8 @@ pub fn dependencies(facts: &Facts, number: i64) -> Option<Dependencies> {
         let Job { label, name, state, word, .. } = (*job).clone();
         Some(DependencyNode { number, label, name, state, word, step })
     };
-    let nodes = steps.iter().flat_map(|(step, numbers)| numbers.iter().filter_map(|number| node(*step, *number)));
+    let nodes =
+        steps.iter().flat_map(|(step, numbers)| numbers.iter().filter_map(|number| node(*step, *number)));
     let edges = seen.iter().flat_map(|one| following(*one).into_iter().map(|other| (*one, other)));
     Some(Dependencies {
         nodes: nodes.collect(),
@@ -105,7 +106,8 @@ mod tests {
 
     #[track_caller]
     fn check(jobs: &[(i64, &[i64])], of: i64, steps: &[(i64, i32)], edges: &[(i64, i64)]) {
-        let found = dependencies(&Facts::of_jobs(8, jobs.iter().map(|(number, after)| job(*number, after))), of);
+        let found =
+            dependencies(&Facts::of_jobs(8, jobs.iter().map(|(number, after)| job(*number, after))), of);
         let found = found.unwrap();
         let nodes: Vec<(i64, i32)> = found.nodes.iter().map(|node| (node.number, node.step)).collect();
         assert_eq!((&*nodes, &*found.edges), (steps, edges));

@@ -183,12 +183,8 @@ mod tests {
             account(0, 0, 1),
             "Your 1 job: the next starts by 00:40. No promise is due yet. 1 is at risk.",
         );
-        let ended = |word: &str| Job {
-            state: State::Ended,
-            end: Some(0),
-            word: word.to_owned(),
-            ..Job::default()
-        };
+        let ended =
+            |word: &str| Job { state: State::Ended, end: Some(0), word: word.to_owned(), ..Job::default() };
         check(
             &[ended("done"), ended("out of time"), ended("cancelled")],
             account(0, 0, 0),

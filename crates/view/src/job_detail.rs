@@ -79,7 +79,8 @@ fn history(job: &JobView, clock: &Clock) -> Vec<PromiseStep> {
             let start = change.start.map(|start| start.as_millisecond());
             PromiseStep {
                 at: clock.exact(change.at.as_millisecond()),
-                start: start.map_or_else(|| "no start".to_owned(), |start| format!("by {}", clock.exact(start))),
+                start: start
+                    .map_or_else(|| "no start".to_owned(), |start| format!("by {}", clock.exact(start))),
                 moved,
                 why: promise_cause(change.why),
             }
@@ -114,7 +115,12 @@ fn used(job: &JobView) -> Vec<UseOfJob> {
         });
         #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
         let text = |secs: f64| span((secs * 1000.0) as i64);
-        found.push(UseOfJob { what: "time", used: text(time), asked: text(job.time), share: share(time, job.time) });
+        found.push(UseOfJob {
+            what: "time",
+            used: text(time),
+            asked: text(job.time),
+            share: share(time, job.time),
+        });
     }
     if let Some(peak) = last.usage.memory_peak {
         let share = (job.memory > 0).then(|| peak as f64 / job.memory as f64);
@@ -122,7 +128,12 @@ fn used(job: &JobView) -> Vec<UseOfJob> {
         found.push(UseOfJob { what: "memory", used: format!("{} at most", memory(peak)), asked, share });
     }
     if job.gpus > 0 {
-        found.push(UseOfJob { what: "GPUs", used: String::new(), asked: counted(job.gpus, "GPU"), share: None });
+        found.push(UseOfJob {
+            what: "GPUs",
+            used: String::new(),
+            asked: counted(job.gpus, "GPU"),
+            share: None,
+        });
     }
     found
 }
@@ -141,7 +152,8 @@ mod tests {
 
     #[test]
     fn each_change_of_a_promise_has_its_cause() {
-        let change = |secs, start: Option<i64>, why| PromiseChange { at: at(secs), start: start.map(at), why };
+        let change =
+            |secs, start: Option<i64>, why| PromiseChange { at: at(secs), start: start.map(at), why };
         let promise = PromiseView {
             promised: Window { start: at(600), end: at(660) },
             now: None,

@@ -48,8 +48,8 @@ mod words;
 
 pub use account::{Account, ForecastAccount, Missed, missed_promise, promise_cause};
 pub use changes::{Change, changes};
-pub use dependencies::{Dependencies, DependencyNode, dependencies};
 pub use daemon::{DaemonFacts, details, job_of, word, word_of_exit, word_of_kill};
+pub use dependencies::{Dependencies, DependencyNode, dependencies};
 pub use facts::{Facts, HostFacts, PoolFacts};
 pub use headline::{Phrase, PhraseList, headline};
 pub use holes::Hole;

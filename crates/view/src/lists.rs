@@ -95,7 +95,8 @@ pub enum Column {
 /// A part of the lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListsPart {
-    /// The unfinished jobs of the user: those that run by their ends, and then those that wait by their starts.
+    /// The unfinished jobs of the user: those that run by their ends, and then those that wait by their starts. It is empty while all
+    /// unfinished jobs are the user's: the other lists have them.
     pub own: ListPart,
     /// The waiting jobs, in the order of their starts.
     pub waiting: ListPart,
@@ -147,6 +148,9 @@ impl Lists {
         lists.ended.sort_by_key(|place| std::cmp::Reverse((job(place).end, job(place).number)));
         let own = lists.running.iter().chain(&lists.waiting).filter(|place| facts.is_own(job(place)));
         lists.own = own.copied().collect();
+        if lists.own.len() == lists.running.len() + lists.waiting.len() {
+            lists.own = vec![];
+        }
         lists
     }
 
@@ -423,6 +427,8 @@ mod tests {
         let request = ListsRequest { sort: [None, down, None, None], ..request };
         let shown = part(&facts, &request);
         assert_eq!((labels(&shown.own), labels(&shown.waiting)), (vec!["3", "1"], vec!["2", "1"]));
+        facts.jobs.remove(1);
+        assert_eq!(part(&facts, &ListsRequest::default()).own.all, 0, "nobody else has a job");
     }
 
     #[test]

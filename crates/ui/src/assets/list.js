@@ -152,7 +152,13 @@ export class List {
     });
   }
 
-  height() { return parseFloat(getComputedStyle(this.box).getPropertyValue('--row')) * parseFloat(getComputedStyle(document.documentElement).fontSize); }
+  height() {
+    if (this.wide !== innerWidth) {
+      this.wide = innerWidth;
+      this.high = parseFloat(getComputedStyle(this.box).getPropertyValue('--row')) * parseFloat(getComputedStyle(document.documentElement).fontSize);
+    }
+    return this.high;
+  }
 
   /** Returns the rows that fit into the box. */
   page() { return Math.max(1, Math.floor(this.box.clientHeight / this.height()) - 2); }

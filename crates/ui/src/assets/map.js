@@ -7,8 +7,10 @@ import { counted, element, memory, rove } from './tables.js';
 const ACROSS = 64, LINES = 16;
 // The most processors of a pool that have a cell each; on a larger one neighbours with the same use are one cell.
 const SINGLE_MOST = 1024;
-// The most jobs that are listed for a group of hosts or processors: those with the most processors there.
-const LISTED_MOST = 6;
+// The most jobs that are listed for a group of hosts or processors: those with the most processors there. The most that are listed for one host.
+const LISTED_MOST = 6, LISTED_OF_HOST = 64;
+// The letters of a number for which a cell may have room.
+const LETTERS = 4;
 
 const words = { held: 'held', opportunistic: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
 
@@ -60,7 +62,7 @@ function tile(host, pool, place, named, single, grouped) {
   const amounts = [`${host.held} of ${host.cpus} held${grouped ? ` (${Math.round(100 * host.held / host.cpus)} %)` : ''}`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
     host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
     host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
-  const all = jobs(host), shown = grouped ? all.toSorted((one, other) => other.cpus - one.cpus).slice(0, LISTED_MOST).map(found => ({ ...found, numbers: [] })) : all;
+  const all = jobs(host), shown = grouped ? all.toSorted((one, other) => other.cpus - one.cpus).slice(0, LISTED_MOST).map(found => ({ ...found, numbers: [] })) : all.slice(0, LISTED_OF_HOST);
   const more = all.length - shown.length;
   const list = shown.map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },
     `${found.label}${named(found.job)}: ${where(found)}`));
@@ -79,7 +81,7 @@ function cells(host, named, single) {
     const alone = single && unit === 1 && part.numbers?.length === 1, first = alone ? part.numbers[0][0] - cell : 0;
     for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell, run = 0; left > 0;) {
       const column = cell % across, room = Math.min(left, across - column), width = alone ? 1 : room;
-      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : `${part.estimated ? 'perhaps ' : ''}${text}`}` : text, 'data-job': part.job }, part.job === undefined || run > 0 ? '' : element('b', {}, element('i', {}, part.label)));
+      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : `${part.estimated ? 'perhaps ' : ''}${text}`}` : text, 'data-job': part.job }, part.job === undefined || run > 0 || part.label.length > LETTERS * room ? '' : element('b', {}, element('i', {}, part.label)));
       // Cells side by side have the number of their job once.
       if (alone && run === 0) drawn.style.setProperty('--run', run = room);
       run -= width;

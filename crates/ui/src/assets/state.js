@@ -102,7 +102,7 @@ function patched(old, patch) {
   if (Array.isArray(patch)) return patch[0];
   const value = Array.isArray(old) ? [...old] : { ...old };
   if (Array.isArray(old) && patch['~']) {
-    for (const [place, gone, came] of patch['~'].toReversed()) value.splice(place, gone, ...came);
+    for (const [place, gone, came] of patch['~'].toReversed()) value.splice(place, gone, ...Array.isArray(came) ? came : patched(value.slice(place, place + gone), came));
     return value;
   }
   for (const [key, part] of Object.entries(patch)) {

@@ -72,8 +72,16 @@ export const counted = (number, word) => `${number} ${word}${number === 1 ? '' :
 
 const percent = (part, whole) => whole ? Math.round(100 * part / whole) : 0;
 
+/** Returns whether what an element shows has changed since it was asked last. */
+function isNew(into, value) {
+  const key = JSON.stringify(value), before = into.dataset.key;
+  into.dataset.key = key;
+  return key !== before;
+}
+
 /** Shows the pools: held, reserved and free are told apart by pattern and in words, not by colour alone. */
 export function pools(into, moment) {
+  if (!isNew(into, moment.pools.map(({ hosts, holes, ...pool }) => pool))) return;
   into.replaceChildren(...moment.pools.map(pool => {
     const words = `${pool.held} of ${pool.cpus} processors held, ${pool.reserved} idle but reserved, ${pool.free} free${pool.offline ? `, ${pool.offline} offline` : ''}`;
     const box = element('div', { class: 'pool' },
@@ -116,6 +124,7 @@ function day(used) {
 
 /** Shows the last changes. */
 export function changes(list, found) {
+  if (!isNew(list, found)) return;
   list.replaceChildren(...Object.keys(found).sort((one, other) => other - one).map(number => found[number]).map(change => element('li', {}, element('span', { class: 'muted' }, `${change.text.slice(-8)} `), change.sentence)));
   if (!list.children.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
 }
