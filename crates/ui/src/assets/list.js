@@ -89,7 +89,8 @@ export class List {
     if (goal) this.focus(goal);
     // A row that was scrolled away, or whose job has gone to another list, had the focus.
     else if (held && many && !this.body.contains(document.activeElement)) this.box.focus({ preventScroll: true });
-    this.scrolled();
+    // Once all lists are drawn: a place that is read between two changes costs a layout.
+    requestAnimationFrame(() => this.scrolled());
   }
 
   /** Makes the head of the table anew if the columns or the order have changed. A click on a title sorts. */
