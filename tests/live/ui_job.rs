@@ -40,6 +40,7 @@ fn the_box_of_a_job_has_its_output_its_history_and_its_dependencies() {
         "echo one; printf '10 %%\\r20 %%'; until [ -e go ]; do sleep 0.1; done; echo; echo two",
     );
     let talker = daemon.submit(&Submission {
+        output: Some(daemon.path("out")),
         directory: go.parent().expect("a folder").into(),
         ..named("talker", script, cpus)
     });
@@ -49,7 +50,7 @@ fn the_box_of_a_job_has_its_output_its_history_and_its_dependencies() {
     let mut ui = Ui::of(&daemon, &[]);
     browser.look(1280, "light");
     browser.open(&ui.link());
-    browser.wait_until("document.querySelectorAll('#running tbody tr').length === 1");
+    browser.wait_until("document.querySelectorAll('#running tr[data-job]').length === 1");
 
     // The output is appended while the job runs. A return goes back to the begin of the line.
     choose(&mut browser, "running", talker);
@@ -107,7 +108,7 @@ fn columns_and_orders_are_chosen_and_remembered() {
     let link = ui.link();
     browser.look(1280, "light");
     browser.open(&link);
-    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length >= 4");
+    browser.wait_until("document.querySelectorAll('#waiting tr[data-job]').length >= 4");
     // A name that is too long keeps its end, which tells it from others. The whole is with the job.
     let cell = format!("document.querySelector(\"#waiting tr[data-job='{}'] .c-name\")", jobs[3]);
     let shown = browser.evaluate(&format!(
@@ -146,7 +147,7 @@ fn columns_and_orders_are_chosen_and_remembered() {
     // What a browser remembers of another version does no harm.
     browser.evaluate("localStorage.setItem('tables', JSON.stringify({ hidden: ['absent'], sort: { waiting: { by: 'absent' }, ended: 3 } }))");
     browser.reload();
-    browser.wait_until("document.querySelectorAll('#waiting tbody tr').length >= 4");
+    browser.wait_until("document.querySelectorAll('#waiting tr[data-job]').length >= 4");
     is_clean(&mut browser);
 }
 
@@ -174,6 +175,7 @@ fn numbers_of_the_headline_lead_to_their_lists() {
         browser.wait_until(&format!("{listed} === '{expected}'"));
     }
     // An empty machine starts what it offers. Where nothing would start, nothing is offered.
+    browser.evaluate("document.querySelector('#holes-section').scrollIntoView()");
     browser.wait_until("document.querySelectorAll('#holes button').length > 0");
     browser.click("#holes button");
     browser.wait_until("document.querySelector('#quoted').textContent.includes('starts at once')");

@@ -44,8 +44,11 @@ pub(crate) struct Shown {
     /// The version and the parts of the content before this one.
     before: Option<(u64, Arc<Parts>)>,
     /// The events of this content: for pages that have an earlier version with some parts, and want some.
-    events: Mutex<BTreeMap<(Option<Have>, String), Arc<Packed>>>,
+    events: Mutex<BTreeMap<EventKey, Arc<Packed>>>,
 }
+
+/// What a page has, and the name of the parts that it wants.
+type EventKey = (Option<Have>, String);
 
 /// The most different parts, and the most different events, of a content that are kept.
 const KEPT_MOST: usize = 256;

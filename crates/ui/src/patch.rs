@@ -15,6 +15,9 @@ const CUTS: &str = "~";
 /// The changed parts up to which a list is not searched for parts that moved.
 const FEW: usize = 3;
 
+/// The parts up to which a list is compared with its patch.
+const SHORT: usize = 16;
+
 /// The most comparisons of parts of two lists: some milliseconds.
 const COMPARED_MOST: usize = 250_000;
 
@@ -39,12 +42,13 @@ fn of_lists(old: &[Value], new: &[Value]) -> Option<Map<String, Value>> {
         return by_place;
     }
     let cut = with_cuts(old, new);
-    // A list that has moved by a place differs at each of them.
+    // A list that has moved by a place differs at each of them. A short one is shorter than any patch.
     let length = |parts: &Map<String, Value>| json!(parts).to_string().len();
-    match (by_place, cut) {
+    let best = match (by_place, cut) {
         (Some(by_place), Some(cut)) => Some(if length(&by_place) <= length(&cut) { by_place } else { cut }),
         (by_place, cut) => by_place.or(cut),
-    }
+    };
+    best.filter(|parts| new.len() > SHORT || length(parts) < json!([new]).to_string().len())
 }
 
 fn by_place(old: &[Value], new: &[Value]) -> Map<String, Value> {
@@ -191,9 +195,12 @@ mod tests {
         assert_eq!(diff(&json!({"a": 1, "b": null}), &json!({"b": null})), Some(json!({"a": []})));
         assert_eq!(diff(&json!([1, 2, 3]), &json!([4, 5, 6])), Some(json!([[4, 5, 6]])));
         assert_eq!(diff(&json!([1, 2, 3]), &json!([1, 2, 4])), Some(json!({"2": [4]})));
-        let (old, new) = (json!([1, 2, 3, 4, 5, 6]), json!([2, 3, 7, 4, 5, 8, 6]));
-        let cuts = json!({"~": [[0, 1, []], [3, 0, [7]], [5, 0, [8]]]});
-        assert_eq!(diff(&old, &new), Some(cuts));
+        let numbers: Vec<u32> = (0..30).collect();
+        let new = [&numbers[1..3], &[70], &numbers[3..29], &[80], &numbers[29..]].concat();
+        let cuts = json!({"~": [[0, 1, []], [3, 0, [70]], [29, 0, [80]]]});
+        assert_eq!(diff(&json!(numbers), &json!(new)), Some(cuts));
+        let (old, new) = (json!([1, 2, 3, 4]), json!([2, 3, 7, 4]));
+        assert_eq!(diff(&old, &new), Some(json!([new])), "a short list is shorter");
         assert_eq!(diff(&json!([1]), &json!([2, 3])), Some(json!([[2, 3]])));
         let jobs =
             |numbers: &[i64]| json!(numbers.iter().map(|number| json!({"job": number})).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! The reach of the page with facts from a program: its nodes, its long tasks, the bytes of a watcher, and the processor time of many.
 //!
 //! `cargo test --release -p miserly-ui --test measured -- --ignored --nocapture measured` prints the tables.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -219,7 +219,7 @@ fn watch(serving: &Serving, key: &str, wants: &str, watchers: u64) -> (f64, u64,
     let count = || (bytes.load(Ordering::Relaxed), messages.load(Ordering::Relaxed));
     let (begun, used, before) = (Instant::now(), serving.used(), count());
     std::thread::sleep(MEASURED);
-    let (wall, used, after) = (begun.elapsed().as_secs_f64(), serving.used() - used, count());
+    let (wall, used, after) = (begun.elapsed().as_secs_f64(), serving.used().saturating_sub(used), count());
     runtime.shutdown_background();
     #[allow(clippy::cast_precision_loss)]
     let each = (after.0 - before.0) as f64 / wall / watchers as f64;

@@ -12,6 +12,9 @@ const STEPS_MOST: i32 = 3;
 /// The most jobs of a step that are given one by one.
 const JOBS_MOST: usize = 6;
 
+/// Returns the jobs next to one in a direction.
+type Neighbours<'a> = &'a dyn Fn(i64) -> Vec<i64>;
+
 /// A part of the graph of dependencies around a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dependencies {
@@ -54,7 +57,7 @@ pub fn dependencies(facts: &Facts, number: i64) -> Option<Dependencies> {
     let mut steps = BTreeMap::from([(0, BTreeSet::from([number]))]);
     let mut left_out = BTreeMap::new();
     let mut seen = BTreeSet::from([number]);
-    let directions: [(i32, &dyn Fn(i64) -> Vec<i64>); 2] = [(-1, &previous), (1, &following)];
+    let directions: [(i32, Neighbours<'_>); 2] = [(-1, &previous), (1, &following)];
     for (direction, neighbours) in directions {
         for step in 1..=STEPS_MOST {
             let from = steps.get(&(direction * (step - 1))).cloned().unwrap_or_default();

@@ -76,7 +76,7 @@ fn history(job: &JobView, clock: &Clock) -> Vec<PromiseStep> {
                 _ => String::new(),
             };
             last = change.start.or(last);
-            let start = change.start.map(|start| start.as_millisecond());
+            let start = change.start.map(Timestamp::as_millisecond);
             PromiseStep {
                 at: clock.exact(change.at.as_millisecond()),
                 start: start

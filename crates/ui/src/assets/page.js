@@ -624,7 +624,7 @@ function output(number) {
 
 /** Asks what starts now, while that is on the screen: the server offers only what the daemon would start. */
 let offeredAt = -Infinity, offering = null, isVisible = false;
-new IntersectionObserver(([entry]) => { isVisible = entry.isIntersecting; offers(); }).observe($('holes-section'));
+new IntersectionObserver(entries => { isVisible = entries.at(-1).isIntersecting; offers(); }).observe($('holes-section'));
 function offers() {
   if (!state?.daemon) return;
   queues($('ask-queue'), state.moment.pools.map(pool => pool.name));
