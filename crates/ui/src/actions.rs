@@ -70,14 +70,22 @@ pub(crate) struct Offer {
     any: bool,
 }
 
+/// The promise that a job would get, and whether that is a start at once: the page offers by the same rule.
+#[derive(Debug, Serialize)]
+pub(crate) struct QuoteAnswer {
+    #[serde(flatten)]
+    quote: Quote,
+    starts_now: bool,
+}
+
 /// The time for which the answers on what starts now are used again.
 const OFFERS_EVERY: Duration = Duration::from_secs(5);
 
 /// The most rooms of a pool on which the daemon is asked.
 const OFFERS_MOST: usize = 4;
 
-/// A later start is not one now: the time of a request, and of a launch.
-const NOW_MOST: SignedDuration = SignedDuration::from_secs(2);
+/// A later start is not one now: the slack of a promise, and the time of a request.
+const NOW_MOST: SignedDuration = SignedDuration::from_secs(5);
 
 /// The answers of the daemon on what starts now, which all pages share.
 #[derive(Debug, Default)]
@@ -276,8 +284,12 @@ pub(crate) async fn metrics(socket: DaemonSocket) -> Result<String, Refusal> {
 }
 
 /// Returns the promise that a job would get now.
-pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<Quote, Refusal> {
-    ask(socket, move |client| Ok(client.quote(&question.submission())?)).await
+pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<QuoteAnswer, Refusal> {
+    ask(socket, move |client| {
+        let quote = client.quote(&question.submission())?;
+        Ok(QuoteAnswer { starts_now: starts_now(&quote, Timestamp::now()), quote })
+    })
+    .await
 }
 
 #[cfg(test)]
@@ -316,7 +328,7 @@ mod tests {
         let at = |secs| Timestamp::from_second(secs).unwrap();
         let promised =
             |secs| Quote { windows: vec![Some(Window { start: at(secs), end: at(99) })], forecast: None };
-        assert!(starts_now(&promised(12), at(10)) && !starts_now(&promised(13), at(10)));
+        assert!(starts_now(&promised(15), at(10)) && !starts_now(&promised(16), at(10)));
         let likely = |secs| ForecastView { made: at(0), median: at(secs), by_80: None, by_95: None };
         let unpromised = |forecast| Quote { windows: vec![None], forecast };
         assert!(starts_now(&unpromised(Some(likely(10))), at(10)) && !starts_now(&unpromised(None), at(10)));

@@ -705,10 +705,10 @@ async function quote() {
   if (answered !== null) answered = performance.now();
   try {
     const response = await ask('/api/quote', { method: 'POST', body: JSON.stringify({ cpus, time: 60 * minutes, queue }) });
-    const { windows: [window], forecast } = await response.json();
+    const { windows: [window], forecast, starts_now: isAtOnce } = await response.json();
     if (turn !== question) return;
     const start = window ? Date.parse(window.start) : forecast ? Date.parse(forecast.median) : null;
-    const when = start === null ? 'no start would be promised' : start <= clock() + 2000 ? 'starts at once'
+    const when = start === null ? 'no start would be promised' : isAtOnce ? 'starts at once'
       : window ? `would be promised a start by ${chart.label(minute(start), 60e3)}` : `would likely start at ${chart.label(start, 60e3)}`;
     const told = `Such a job ${when}: `, command = `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`;
     // The same text again would be read again, and would end a selection.
