@@ -96,5 +96,6 @@ mod laptop;
 mod read_aloud;
 
 mod ui;
+mod ui_job;
 mod ui_lists;
 mod ui_picture;

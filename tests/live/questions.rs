@@ -36,21 +36,21 @@ const QUESTIONS: [Question; 5] = [
     Question {
         text: "When does mine start?",
         find: Some("mine"),
-        answer: ("#waiting td.sentence", "starts by "),
+        answer: ("#waiting td.c-sentence", "starts by "),
         keys: &["/", "mine", "Enter"],
         says: ": starts by ",
     },
     Question {
         text: "Why not now?",
         find: Some("mine"),
-        answer: ("#waiting td.sentence", "waits for "),
+        answer: ("#waiting td.c-sentence", "waits for "),
         keys: &["/", "mine", "Enter"],
         says: "waits for ",
     },
     Question {
         text: "Which jobs hold the machine?",
         find: None,
-        answer: ("#map .holders button", "holder"),
+        answer: ("#running td.c-name", "holder"),
         keys: &["3"],
         says: "holder",
     },
@@ -64,7 +64,7 @@ const QUESTIONS: [Question; 5] = [
     Question {
         text: "Was the promise kept?",
         find: Some("kept"),
-        answer: ("#ended td.sentence", "its promise was kept"),
+        answer: ("#ended td.c-sentence", "its promise was kept"),
         keys: &["/", "kept", "Enter"],
         says: "; its promise was",
     },

@@ -111,12 +111,13 @@ fn a_link_works_once_and_only_its_key_opens_the_rest() {
         "/api/state",
         "/api/events",
         "/api/moment?at=0",
-        "/api/lists?count=1",
-        "/api/tile?group=0&from=0&column=1&columns=1&bands=1",
-        "/api/curves?from=0&column=1&columns=1",
+        "/api/lists?at=0",
+        "/api/wants/1",
+        "/api/offers",
         "/api/card/1",
         "/api/picture?from=0&scale=1&width=1&now=0&at=0&rows=1",
         "/api/jobs/1",
+        "/api/jobs/1/dependencies",
         "/api/jobs/1/effect",
         "/api/jobs/1/log",
         "/api/arrays/1",
@@ -190,24 +191,43 @@ fn a_proxy_with_the_secret_is_admitted() {
     assert_eq!((of_page("https://jobs.example"), of_page("https://evil.example")), (200, 403));
 }
 
-/// Returns the state of a page without a daemon, and the answer of this path.
-fn state_of(options: &[&str], path: &str) -> [serde_json::Value; 2] {
+/// Returns the page without a daemon, and its key.
+fn page_of(options: &[&str]) -> (Ui, String) {
     let mut ui = Ui::start(Command::new(env!("CARGO_BIN_EXE_miserly")).arg("ui").args(options));
     let link = ui.link();
     let key = ui.visit(&link);
-    ["/api/state", path].map(|path| {
-        let (status, answer) = ui.get(path, &format!("\r\nauthorization: Bearer {key}"));
-        assert_eq!(status, 200, "{answer}");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-        serde_json::from_str(body).expect("JSON")
-    })
+    (ui, key)
+}
+
+/// Returns the first content of the stream of a page that wants these parts.
+fn content(ui: &Ui, key: &str, wants: &str) -> serde_json::Value {
+    let mut stream = TcpStream::connect(("127.0.0.1", ui.port)).expect("a connection");
+    stream.set_read_timeout(Some(SOON)).expect("a limit");
+    let (port, length) = (ui.port, wants.len());
+    write!(
+        stream,
+        "POST /api/events?watcher=1 HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{wants}"
+    )
+    .expect("a request");
+    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("a line"));
+    let event = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned)).expect("an event");
+    let event: serde_json::Value = serde_json::from_str(&event).expect("JSON");
+    event["patch"][0].clone()
 }
 
 #[test]
 fn a_run_has_a_chart_for_each_policy_and_its_past() {
     let log = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/L1.swf");
     let options = ["--run", log, "--policy", "easy", "--policy", "conservative"];
-    let [state, early] = state_of(&options, "/api/moment?at=150000");
+    let (ui, key) = page_of(&options);
+    let tile = r#"{"group": 1, "from": 0, "column": 1000, "columns": 512, "bands": 4}"#;
+    let content = content(&ui, &key, &format!(r#"{{"tiles": {{"a": {tile}}}}}"#));
+    let (state, tile) = (&content["state"], &content["parts"]["tiles"]["a"]);
+    let (status, early) = ui.get("/api/moment?at=150000", &format!("\r\nauthorization: Bearer {key}"));
+    assert_eq!(status, 200, "{early}");
+    let (_, early) = early.split_once("\r\n\r\n").expect("a body");
+    let early: serde_json::Value = serde_json::from_str(early).expect("JSON");
     let names: Vec<&str> = state["groups"]
         .as_array()
         .expect("groups")
@@ -217,7 +237,6 @@ fn a_run_has_a_chart_for_each_policy_and_its_past() {
     assert_eq!(names, ["easy", "conservative"]);
     assert_eq!((&state["moment"]["running_count"], &state["daemon"]), (&0.into(), &false.into()));
     assert_eq!((&early["running_count"], &early["waiting_count"]), (&2.into(), &4.into()), "{early}");
-    let [_, tile] = state_of(&options, "/api/tile?group=1&from=0&column=1000&columns=512&bands=4");
     assert!(tile["bars"].as_array().is_some_and(|bars| !bars.is_empty()), "{tile}");
     for (options, says) in [
         (vec!["--policy", "easy"], "needs --run"),
@@ -238,9 +257,10 @@ fn a_stored_state_has_its_finished_jobs() {
     daemon.wait(job);
     daemon.stop();
     let state = daemon.state().display().to_string();
-    let [_, lists] = state_of(&["--journal", &state], "/api/lists?count=5");
-    assert_eq!(lists["ended"]["rows"][0]["name"], "stored");
-    assert_eq!(lists["ended"]["rows"][0]["word"], "done");
+    let (ui, key) = page_of(&["--journal", &state]);
+    let content = content(&ui, &key, r#"{"lists": {"count": 5}}"#);
+    let row = &content["parts"]["lists"]["ended"]["rows"][job.to_string()];
+    assert_eq!((&row["name"], &row["word"]), (&"stored".into(), &"done".into()));
 }
 
 #[test]
@@ -490,7 +510,7 @@ fn a_new_state_keeps_what_a_person_does() {
     browser.screenshot("ui-chosen");
 
     // A part of the chart that failed comes after a while.
-    break_requests(&mut browser, Some("/api/tile"));
+    break_requests(&mut browser, Some("/api/wants"));
     browser.evaluate("chart.zoom(0.1)");
     browser.wait_until("[...chart.tiles.values()].some(tile => tile.pause > 0)");
     break_requests(&mut browser, None);

@@ -88,14 +88,14 @@ fn a_long_list_has_few_rows_on_the_page() {
     let mut ui = Ui::of(&daemon, &[]);
     browser.look(1280, "light");
     browser.open(&ui.link());
-    browser.wait_until("document.querySelectorAll('#waiting tr[data-job]').length === 40");
+    browser.wait_until("document.querySelectorAll('#waiting tr[data-job]').length === 20");
     let (nodes, height) =
         (browser.evaluate(NODES), browser.evaluate("document.documentElement.scrollHeight"));
-    assert!(nodes.as_u64() < Some(900) && height.as_u64() < Some(3000), "{nodes} nodes, {height} pixels");
+    assert!(nodes.as_u64() < Some(1200) && height.as_u64() < Some(3000), "{nodes} nodes, {height} pixels");
     // The middle of the list comes when it is scrolled there, and each row is once on the page.
     browser.evaluate("document.querySelector('#waiting').parentElement.scrollTop = 60 * 45");
     browser.wait_until(&format!("document.querySelector(\"#waiting tr[data-job='{}']\") !== null", jobs[60]));
-    assert_eq!(browser.evaluate("document.querySelectorAll('#waiting tr[data-job]').length"), 40);
+    assert_eq!(browser.evaluate("document.querySelectorAll('#waiting tr[data-job]').length"), 20);
     // A focused row that is scrolled away leaves the focus in the list, and the arrow keys go on there.
     browser.evaluate(&format!(
         "document.querySelector(\"#waiting tr[data-job='{}'] button\").focus({{ preventScroll: true }})",

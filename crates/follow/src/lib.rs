@@ -16,4 +16,4 @@ mod output;
 pub use board::{Board, Posted};
 pub use daemon::{Following, follow};
 pub use job_events::{JobEvent, JobEventKind, KnownJobs};
-pub use output::{Tail, tail};
+pub use output::{Tail, part, tail};

@@ -254,11 +254,21 @@ export class Chart {
     tile.loading = true;
     const version = this.version, column = 2 ** level, part = { from: index * COLUMNS * column, column, columns: COLUMNS };
     const rows = this.groups[group]?.rows, query = group === null ? part : { group, ...part, bands: Math.min(BANDS, Math.max(1, rows)), by: this.by, dark: this.dark.matches };
-    this.load(group === null ? 'curves' : 'tile', query, tile.pause)
-      .then(data => Object.assign(tile, { data: group === null ? curves(data) : prepared(data), version, pause: 0, next: 0 }))
+    Object.assign(tile, { kind: group === null ? 'curves' : 'tile', query });
+    this.load(tile.kind, query, tile.pause)
+      .then(data => this.bring(tile, data, version))
       .catch(() => this.later(tile))
       .finally(() => { tile.loading = false; this.draw(); });
   }
+
+  /** Takes the content of a part for a version. */
+  bring(tile, data, version) {
+    if (tile.source !== data) Object.assign(tile, { source: data, data: tile.kind === 'curves' ? curves(data) : prepared({ ...data, bars: [...data.bars] }) });
+    Object.assign(tile, { version, pause: 0, next: 0 });
+  }
+
+  /** Returns the parts that the last frame used. */
+  shownTiles() { return [...this.tiles.values()].slice(-this.visible).filter(tile => tile.query); }
 
   /** Asks again after a pause: on a page that never changes, a part that failed once would stay empty. */
   later(tile) {

@@ -88,6 +88,11 @@ impl Job {
         self.state == State::Ended && self.word != "done"
     }
 
+    /// Returns whether the job ended without success, and not by a request of its user.
+    pub fn has_failed_by_itself(&self) -> bool {
+        self.has_failed() && self.word != "cancelled"
+    }
+
     /// Returns the first start of the job.
     pub(crate) fn first_start(&self) -> Option<i64> {
         self.whole.map(|whole| whole.start).or(self.start)

@@ -18,7 +18,7 @@ const NAMED_LEAST: i64 = 20;
 const CELLS_MOST: usize = 1024;
 
 /// A part of a group's time, and the size in which it is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TileRequest {
     /// The group, by its place in [`Bars::groups`].
     pub group: usize,

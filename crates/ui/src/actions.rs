@@ -1,16 +1,21 @@
 //! Requests to the daemon on behalf of the user of the page.
 
 use std::path::Path;
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::{Client, ClientError, DaemonSocket};
 use miserly_api::model::{
     ChangeRequest, ChangedJobs, Filter, JobChange, JobView, Quote, Selection, StateName, Submission,
 };
-use miserly_view::{Clock, MOVES_NAMED, counted, moved_promises};
+use miserly_view::{
+    Clock, Hole, JobDetail, MOVES_NAMED, Moment, PoolNow, counted, job_detail, moved_promises,
+};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::answer::Refusal;
 
@@ -42,15 +47,100 @@ impl From<Action> for JobChange {
     }
 }
 
-/// The end of the output of a job.
+/// A part of the output of a job.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tail {
-    /// The text; bytes that are no text are replaced.
+    /// The text; bytes that are no text are replaced, and control characters but for the ends of lines and returns.
     text: String,
     /// The size of the whole output, bytes.
     size: u64,
-    /// Whether the begin is left out.
+    /// Whether something before it is left out.
     cut: bool,
+    /// The first byte behind the text.
+    end: u64,
+}
+
+/// A job that would start now.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Offer {
+    queue: String,
+    procs: u64,
+    minutes: i64,
+    /// Whether longer jobs start, too.
+    any: bool,
+}
+
+/// The promise that a job would get, and whether that is a start at once: the page offers by the same rule.
+#[derive(Debug, Serialize)]
+pub(crate) struct QuoteAnswer {
+    #[serde(flatten)]
+    quote: Quote,
+    starts_now: bool,
+}
+
+/// The time for which the answers on what starts now are used again.
+const OFFERS_EVERY: Duration = Duration::from_secs(5);
+
+/// The most rooms of a pool on which the daemon is asked.
+const OFFERS_MOST: usize = 4;
+
+/// A later start is not one now: the slack of a promise, and the time of a request.
+const NOW_MOST: SignedDuration = SignedDuration::from_secs(5);
+
+/// The answers of the daemon on what starts now, which all pages share.
+#[derive(Debug, Default)]
+pub(crate) struct Offers(Mutex<Option<(Instant, Vec<Offer>)>>);
+
+impl Offers {
+    /// Returns the free rooms in which the daemon would start a job now.
+    pub(crate) async fn of(&self, socket: DaemonSocket, moment: &Moment) -> Result<Vec<Offer>, Refusal> {
+        let mut last = self.0.lock().await;
+        if let Some((_, offers)) = last.as_ref().filter(|(at, _)| at.elapsed() < OFFERS_EVERY) {
+            return Ok(offers.clone());
+        }
+        let rooms = rooms(moment);
+        let kept = ask(socket, move |client| {
+            let starts_now = |offer: &Offer| {
+                let question = Question {
+                    cpus: offer.procs,
+                    time: 60.0 * offer.minutes as f64,
+                    queue: Some(offer.queue.clone()),
+                };
+                // A queue may refuse such a job whatever is free.
+                client.quote(&question.submission()).is_ok_and(|quote| starts_now(&quote, Timestamp::now()))
+            };
+            Ok(rooms.into_iter().filter(starts_now).collect::<Vec<Offer>>())
+        })
+        .await?;
+        *last = Some((Instant::now(), kept.clone()));
+        Ok(kept)
+    }
+}
+
+/// Returns the free rooms of the pools, in minutes.
+fn rooms(moment: &Moment) -> Vec<Offer> {
+    let of_pool = |pool: &PoolNow| {
+        let queue = pool.facts.name.clone();
+        let room = move |hole: &Hole| {
+            let minutes = hole.until.map(|until| until.saturating_sub(moment.now) / 60_000);
+            let offer = Offer {
+                queue: queue.clone(),
+                procs: hole.procs,
+                minutes: minutes.unwrap_or(60),
+                any: minutes.is_none(),
+            };
+            (offer.minutes > 0).then_some(offer)
+        };
+        pool.holes.iter().filter_map(room).take(OFFERS_MOST).collect::<Vec<Offer>>()
+    };
+    moment.pools.iter().flat_map(of_pool).collect()
+}
+
+/// Returns whether a job with this quote would start at once. A job without a promise or a forecast has no word of the daemon.
+fn starts_now(quote: &Quote, now: Timestamp) -> bool {
+    let window = quote.windows.first().and_then(|window| window.as_ref()).map(|window| window.start);
+    let start = window.or(quote.forecast.map(|forecast| forecast.median));
+    start.is_some_and(|start| start.duration_since(now) <= NOW_MOST)
 }
 
 /// A job that is not submitted.
@@ -61,6 +151,19 @@ pub(crate) struct Question {
     /// The time limit, seconds.
     time: f64,
     queue: Option<String>,
+}
+
+impl Question {
+    fn submission(&self) -> Submission {
+        Submission {
+            command: vec!["true".to_owned()],
+            directory: "/".into(),
+            cpus: self.cpus,
+            time: self.time,
+            queue: self.queue.clone(),
+            ..Submission::default()
+        }
+    }
 }
 
 /// Asks the daemon on a thread that may wait.
@@ -150,22 +253,29 @@ pub(crate) async fn preview_array(
     .await
 }
 
-/// Returns the end of the output of a job, with the rights of this process.
-pub(crate) async fn log(socket: DaemonSocket, job: i64) -> Result<Tail, Refusal> {
+/// Returns the details of a job.
+pub(crate) async fn detail(socket: DaemonSocket, job: i64) -> Result<JobDetail, Refusal> {
+    let clock = Clock::Wall(TimeZone::system());
+    ask(socket, move |client| Ok(job_detail(&client.job(job)?, &clock))).await
+}
+
+/// Returns the end of the output of a job, or what follows a byte of it, with the rights of this process.
+pub(crate) async fn log(socket: DaemonSocket, job: i64, from: Option<u64>) -> Result<Tail, Refusal> {
     ask(socket, move |client| {
         let path = client.job(job)?.output;
         let private = || Refusal::new(StatusCode::FORBIDDEN, "the output of this job is private");
-        tail(&path.ok_or_else(private)?).map_err(|error| Refusal::new(StatusCode::NOT_FOUND, error))
+        tail(&path.ok_or_else(private)?, from).map_err(|error| Refusal::new(StatusCode::NOT_FOUND, error))
     })
     .await
 }
 
-fn tail(path: &Path) -> Result<Tail, String> {
-    let found = miserly_follow::tail(path).map_err(|error| format!("{}: {error}", path.display()))?;
+fn tail(path: &Path, from: Option<u64>) -> Result<Tail, String> {
+    let found = miserly_follow::part(path, from).map_err(|error| format!("{}: {error}", path.display()))?;
     let none = || format!("{}: it is no file, so it has no end to show", path.display());
-    let miserly_follow::Tail { text, size, cut } = found.ok_or_else(none)?;
-    let lines = text.lines().map(|line| miserly_view::plain(&line.replace('\t', "        ")));
-    Ok(Tail { text: lines.collect::<Vec<_>>().join("\n"), size, cut })
+    let miserly_follow::Tail { text, size, cut, end } = found.ok_or_else(none)?;
+    let part = |text: &str| miserly_view::plain(&text.replace('\t', "        "));
+    let line = |line: &str| line.split('\r').map(part).collect::<Vec<_>>().join("\r");
+    Ok(Tail { text: text.split('\n').map(line).collect::<Vec<_>>().join("\n"), size, cut, end })
 }
 
 /// Returns the metrics of the daemon.
@@ -174,20 +284,19 @@ pub(crate) async fn metrics(socket: DaemonSocket) -> Result<String, Refusal> {
 }
 
 /// Returns the promise that a job would get now.
-pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<Quote, Refusal> {
-    let submission = Submission {
-        command: vec!["true".to_owned()],
-        directory: "/".into(),
-        cpus: question.cpus,
-        time: question.time,
-        queue: question.queue,
-        ..Submission::default()
-    };
-    ask(socket, move |client| Ok(client.quote(&submission)?)).await
+pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<QuoteAnswer, Refusal> {
+    ask(socket, move |client| {
+        let quote = client.quote(&question.submission())?;
+        Ok(QuoteAnswer { starts_now: starts_now(&quote, Timestamp::now()), quote })
+    })
+    .await
 }
 
 #[cfg(test)]
 mod tests {
+    use miserly_api::model::{ForecastView, Window};
+    use miserly_view::{Account, Facts, PoolFacts};
+
     use super::*;
 
     #[test]
@@ -195,11 +304,49 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("miserly-ui-tail-{}", std::process::id()));
         let text = format!("{}\u{1b}[2Jlast\n", "line\n".repeat(20_000));
         std::fs::write(&folder, text).unwrap();
-        let tail = tail(&folder).unwrap();
+        let tail = tail(&folder, None).unwrap();
         std::fs::remove_file(&folder).unwrap();
         assert!(tail.cut && tail.size == 100_009);
-        assert!(tail.text.ends_with("line\n\u{fffd}[2Jlast"), "{:?}", &tail.text[tail.text.len() - 30..]);
-        assert!(super::tail(Path::new("/dev/null")).unwrap_err().contains("no file"));
+        assert!(tail.text.ends_with("line\n\u{fffd}[2Jlast\n"), "{:?}", &tail.text[tail.text.len() - 30..]);
+        assert!(super::tail(Path::new("/dev/null"), None).unwrap_err().contains("no file"));
+    }
+
+    #[test]
+    fn room_of_less_than_a_minute_is_not_offered() {
+        let offered = |until: Option<i64>| {
+            let mut moment = Moment::without_jobs(&facts());
+            moment.pools[0].holes = vec![Hole { procs: 8, until, memory: 0 }];
+            rooms(&moment).into_iter().map(|offer| (offer.minutes, offer.any)).collect::<Vec<_>>()
+        };
+        assert_eq!(offered(Some(59_999)), []);
+        assert_eq!(offered(Some(60_000)), [(1, false)]);
+        assert_eq!(offered(None), [(60, true)]);
+    }
+
+    #[test]
+    fn only_a_start_at_once_is_offered() {
+        let at = |secs| Timestamp::from_second(secs).unwrap();
+        let promised =
+            |secs| Quote { windows: vec![Some(Window { start: at(secs), end: at(99) })], forecast: None };
+        assert!(starts_now(&promised(15), at(10)) && !starts_now(&promised(16), at(10)));
+        let likely = |secs| ForecastView { made: at(0), median: at(secs), by_80: None, by_95: None };
+        let unpromised = |forecast| Quote { windows: vec![None], forecast };
+        assert!(starts_now(&unpromised(Some(likely(10))), at(10)) && !starts_now(&unpromised(None), at(10)));
+    }
+
+    fn facts() -> Facts {
+        let pool = PoolFacts { name: "batch".into(), cpus: 8, ..PoolFacts::default() };
+        Facts {
+            now: 0,
+            clock: Clock::SinceStart,
+            title: String::new(),
+            live: true,
+            earlier: false,
+            uid: None,
+            pools: vec![pool],
+            jobs: vec![],
+            account: Account::default(),
+        }
     }
 
     #[test]
@@ -207,7 +354,7 @@ mod tests {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let path = std::env::temp_dir().join(format!("miserly-ui-fifo-{}", std::process::id()));
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let refused = tail(&path).unwrap_err();
+        let refused = tail(&path, None).unwrap_err();
         std::fs::remove_file(&path).unwrap();
         assert!(refused.contains("no file"), "{refused}");
     }

@@ -2,21 +2,26 @@
 
 use std::sync::LazyLock;
 
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use miserly_scene::{CHART, PAINT, PRINT};
 use sha2::{Digest, Sha256};
 
+use crate::answer::Refusal;
+use crate::packed::Packed;
+
 /// The style is a part of the page: another request would come before the first paint.
 pub(crate) const STYLE: &str = include_str!("assets/page.css");
-pub(crate) const SCRIPT: &str = include_str!("assets/page.js");
-pub(crate) const ADDRESS: &str = include_str!("assets/address.js");
-pub(crate) const LIST: &str = include_str!("assets/list.js");
-pub(crate) const MAP: &str = include_str!("assets/map.js");
-pub(crate) const STATE: &str = include_str!("assets/state.js");
-pub(crate) const TABLES: &str = include_str!("assets/tables.js");
+const SCRIPT: &str = include_str!("assets/page.js");
+const ADDRESS: &str = include_str!("assets/address.js");
+const JOB: &str = include_str!("assets/job.js");
+const LIST: &str = include_str!("assets/list.js");
+const MAP: &str = include_str!("assets/map.js");
+const STATE: &str = include_str!("assets/state.js");
+const TABLES: &str = include_str!("assets/tables.js");
 
 /// The policy of all answers: a page has scripts of this server only, and no style but [`STYLE`].
 pub(crate) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
@@ -28,44 +33,30 @@ pub(crate) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 });
 
-pub(crate) async fn script() -> Response {
-    javascript(SCRIPT)
-}
+/// The scripts, by their names.
+const SCRIPTS: [(&str, &str); 10] = [
+    ("page", SCRIPT),
+    ("address", ADDRESS),
+    ("chart", CHART),
+    ("job", JOB),
+    ("list", LIST),
+    ("map", MAP),
+    ("paint", PAINT),
+    ("print", PRINT),
+    ("state", STATE),
+    ("tables", TABLES),
+];
 
-pub(crate) async fn address() -> Response {
-    javascript(ADDRESS)
-}
+/// The scripts as they are sent, each compressed once.
+static PACKED: LazyLock<Vec<(String, Packed)>> = LazyLock::new(|| {
+    SCRIPTS.iter().map(|(name, text)| (format!("{name}.js"), Packed::new((*text).to_owned()))).collect()
+});
 
-pub(crate) async fn chart() -> Response {
-    javascript(CHART)
-}
-
-pub(crate) async fn list() -> Response {
-    javascript(LIST)
-}
-
-pub(crate) async fn state() -> Response {
-    javascript(STATE)
-}
-
-pub(crate) async fn map() -> Response {
-    javascript(MAP)
-}
-
-pub(crate) async fn paint() -> Response {
-    javascript(PAINT)
-}
-
-pub(crate) async fn print() -> Response {
-    javascript(PRINT)
-}
-
-pub(crate) async fn tables() -> Response {
-    javascript(TABLES)
-}
-
-fn javascript(text: &'static str) -> Response {
-    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], text).into_response()
+/// A script.
+pub(crate) async fn script(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let found = PACKED.iter().find(|(known, _)| *known == name);
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "there is nothing at this address");
+    Ok(found.ok_or_else(none)?.1.answer_as("text/javascript; charset=utf-8", &headers))
 }
 
 #[cfg(test)]
@@ -74,11 +65,11 @@ mod tests {
 
     #[test]
     fn the_page_is_small() {
-        let size: usize = [STYLE, SCRIPT, ADDRESS, CHART, LIST, MAP, PAINT, PRINT, STATE, TABLES]
-            .iter()
-            .map(|text| text.len())
-            .sum();
-        assert!(size < 120_000, "{size} bytes before any compression");
+        let size =
+            |part: fn(&str) -> usize| part(STYLE) + SCRIPTS.iter().map(|(_, text)| part(text)).sum::<usize>();
+        let (plain, packed) =
+            (size(str::len), size(|text| Packed::new(text.to_owned()).part(None, true).len()));
+        assert!(plain < 150_000 && packed < 52_000, "{plain} bytes, {packed} compressed");
     }
 
     #[test]
@@ -88,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_page_uses_nothing_of_other_sites() {
-        for text in [STYLE, SCRIPT, ADDRESS, CHART, LIST, MAP, PAINT, PRINT, STATE, TABLES] {
+        for text in SCRIPTS.iter().map(|(_, text)| *text).chain([STYLE]) {
             let text = text.replace("http://www.w3.org/2000/svg", "");
             assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("innerHTML"));
         }

@@ -28,5 +28,7 @@ mod routes;
 
 mod server;
 
+mod wanted;
+
 pub use guard::Proxy;
 pub use server::{Options, Server, ServerError};

@@ -1,10 +1,11 @@
 //! The lists of jobs at an instant, of which each page asks for the part that it shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use miserly_view::{Facts, Lists, ListsPart, ListsRequest};
-use serde::Deserialize;
+use miserly_view::{Facts, LISTS, Lists, ListsPart, ListsRequest, Sort, Which};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::packed::Packed;
 
@@ -23,38 +24,35 @@ pub(crate) struct Listing {
 }
 
 /// A question of a page: a part of the lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ListsQuestion {
     /// An earlier instant.
     pub(crate) at: Option<i64>,
     find: String,
     own: bool,
-    /// The opened arrays, with commas.
-    open: String,
-    waiting: usize,
-    running: usize,
-    ended: usize,
+    which: Which,
+    /// The opened arrays.
+    open: BTreeSet<i64>,
+    /// The first row of each list, and its order.
+    from: [usize; LISTS],
+    sort: [Option<Sort>; LISTS],
     count: usize,
-    chosen: Option<i64>,
-    /// Whether the chosen one is an array.
-    whole: bool,
+    /// The chosen job or array, and whether it is an array.
+    chosen: Option<(i64, bool)>,
 }
 
 impl ListsQuestion {
-    /// Returns the question for the first rows.
-    pub(crate) fn first(count: usize) -> ListsQuestion {
-        ListsQuestion { count, ..ListsQuestion::default() }
-    }
-
     fn request(&self) -> ListsRequest {
         ListsRequest {
             find: self.find.trim().to_owned(),
             own: self.own,
-            open: self.open.split(',').filter_map(|array| array.parse().ok()).collect(),
-            from: [self.waiting, self.running, self.ended],
+            which: self.which,
+            sort: self.sort,
+            open: self.open.clone(),
+            from: self.from,
             count: self.count.min(ROWS_MOST),
-            chosen: self.chosen.map(|number| (number, self.whole)),
+            chosen: self.chosen,
         }
     }
 }
@@ -64,9 +62,27 @@ impl Listing {
         Listing { lists: Lists::new(&facts), facts, answers: Mutex::default() }
     }
 
-    /// Returns a part of the lists.
-    pub(crate) fn part(&self, question: &ListsQuestion) -> ListsPart {
+    /// Returns the first rows.
+    pub(crate) fn first(&self, count: usize) -> ListsPart {
+        let question = ListsQuestion { count, ..ListsQuestion::default() };
         self.lists.part(&self.facts, &question.request())
+    }
+
+    /// Returns a part of the lists. Rows are by name, and their order is a list of names, so that a difference has the changed rows only.
+    pub(crate) fn part(&self, question: &ListsQuestion) -> Value {
+        let mut part = json!(self.lists.part(&self.facts, &question.request()));
+        for list in ["own", "waiting", "running", "ended"] {
+            let rows: Vec<Value> = part[list]["rows"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            let name = |row: &Value| {
+                let kind = if row["array"].is_null() { "" } else { "a" };
+                format!("{kind}{}", row["number"])
+            };
+            part[list]["order"] = rows.iter().map(name).collect();
+            part[list]["rows"] = rows.into_iter().map(|row| (name(&row), row)).collect::<Map<_, _>>().into();
+        }
+        // An answer names the job that it is about: a page may have chosen another one since.
+        part["asked"] = json!(question.chosen);
+        part
     }
 
     /// Returns the answer to a question.
@@ -75,7 +91,7 @@ impl Listing {
         if let Some(known) = answers().get(question) {
             return Arc::clone(known);
         }
-        let text = serde_json::to_string(&self.part(question)).unwrap_or_default();
+        let text = self.part(question).to_string();
         let made = Arc::new(Packed::new(text));
         let mut answers = answers();
         if answers.len() >= ANSWERS_MOST {

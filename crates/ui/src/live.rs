@@ -1,20 +1,21 @@
 //! The content of the page now, made once for all its readers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use miserly_follow::{Board, Posted};
 use miserly_scene::{Bars, DAY, Group, Legend, Opening};
 use miserly_view::{Change, Facts, Moment, Phrase, changes, headline};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use crate::lists::Listing;
 use crate::packed::Packed;
 use crate::patch::diff;
+use crate::wanted::Wanted;
 
 /// The most changes that are remembered.
 const CHANGES_MOST: u64 = 20;
@@ -36,10 +37,49 @@ pub(crate) struct Shown {
     pub(crate) bars: Arc<Bars>,
     pub(crate) state: PageState,
     value: Value,
-    /// The event with all of the state.
-    whole: OnceLock<Arc<Packed>>,
-    /// The event with the difference to the content of an earlier version.
-    patch: Option<(u64, Arc<Packed>)>,
+    /// The difference to the state before this one.
+    patch: Option<Value>,
+    /// The parts beside the state that pages want.
+    parts: Arc<Parts>,
+    /// The version and the parts of the content before this one.
+    before: Option<(u64, Arc<Parts>)>,
+    /// The events of this content: for pages that have an earlier version with some parts, and want some.
+    events: Mutex<BTreeMap<EventKey, Arc<Packed>>>,
+}
+
+/// What a page has, and the name of the parts that it wants.
+type EventKey = (Option<Have>, String);
+
+/// The most different parts, and the most different events, of a content that are kept.
+const KEPT_MOST: usize = 256;
+
+/// The parts that pages want, each made once.
+#[derive(Debug, Default)]
+pub(crate) struct Parts(std::sync::Mutex<BTreeMap<String, Arc<Value>>>);
+
+impl Parts {
+    fn get(&self, key: &str) -> Option<Arc<Value>> {
+        self.locked().get(key).cloned()
+    }
+
+    fn put(&self, key: &str, parts: &Arc<Value>) {
+        let mut known = self.locked();
+        if known.len() >= KEPT_MOST {
+            known.clear();
+        }
+        known.insert(key.to_owned(), Arc::clone(parts));
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Value>>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// What a page has: a version, and the parts that it wanted then.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Have {
+    pub(crate) version: u64,
+    pub(crate) wanted: String,
 }
 
 /// The requests that a page can make.
@@ -99,12 +139,7 @@ pub(crate) struct PageMoment {
 impl PageMoment {
     /// Returns the moment that the page shows.
     pub(crate) fn new(facts: &Facts) -> PageMoment {
-        let mut moment = Moment::without_jobs(facts);
-        for pool in &mut moment.pools {
-            // The page asks in minutes.
-            pool.holes
-                .retain(|hole| hole.until.is_none_or(|until| until.saturating_sub(facts.now) >= 60_000));
-        }
+        let moment = Moment::without_jobs(facts);
         let parts = moment.pools.iter().flat_map(|pool| &pool.hosts).flat_map(|host| &host.parts);
         let placed: BTreeSet<i64> = parts.filter_map(|part| part.job).collect();
         let shown = facts.jobs.iter().filter(|job| placed.contains(&job.number));
@@ -146,12 +181,10 @@ impl Shown {
 
     fn new(listing: Arc<Listing>, bars: Arc<Bars>, state: PageState, before: Option<&Shown>) -> Shown {
         let value = serde_json::to_value(&state).unwrap_or_default();
-        let patch = before.map(|before| {
-            let patch = diff(&before.value, &value).unwrap_or_else(|| json!({}));
-            let data = json!({"from": before.version, "patch": patch});
-            (before.version, Arc::new(event("patch", &data)))
-        });
-        Shown { version: state.version, listing, bars, state, value, whole: OnceLock::new(), patch }
+        let patch = before.and_then(|before| diff(&before.value, &value));
+        let before = before.map(|before| (before.version, Arc::clone(&before.parts)));
+        let (parts, events) = (Arc::default(), Mutex::default());
+        Shown { version: state.version, listing, bars, state, value, patch, parts, before, events }
     }
 
     /// Returns the content after this one.
@@ -181,12 +214,48 @@ impl Shown {
         Shown::new(Arc::clone(&self.listing), Arc::clone(&self.bars), state, None)
     }
 
-    /// Returns the event for a reader with the content of this version: the difference if it is the one before, else all of the state.
-    pub(crate) fn event_after(&self, version: Option<u64>) -> Arc<Packed> {
-        match &self.patch {
-            Some((from, patch)) if Some(*from) == version => Arc::clone(patch),
-            _ => Arc::clone(self.whole.get_or_init(|| Arc::new(event("state", &self.value)))),
+    /// Returns the event for a page: the difference to what it has, or all if that is not known. Equal pages share it.
+    pub(crate) async fn event(self: &Arc<Shown>, have: Option<&Have>, wanted: &Arc<Wanted>) -> Arc<Packed> {
+        let mut events = self.events.lock().await;
+        let key = (have.cloned(), wanted.key.clone());
+        if let Some(known) = events.get(&key) {
+            return Arc::clone(known);
         }
+        let (shown, have, wanted) = (Arc::clone(self), have.cloned(), Arc::clone(wanted));
+        let made = tokio::task::spawn_blocking(move || shown.make_event(have.as_ref(), &wanted)).await;
+        // A part that cannot be made is a defect, and the next content may have it.
+        let made = Arc::new(made.unwrap_or_else(|_| Packed::new(":\n\n".to_owned())));
+        if events.len() >= KEPT_MOST {
+            events.clear();
+        }
+        events.insert(key, Arc::clone(&made));
+        made
+    }
+
+    fn make_event(&self, have: Option<&Have>, wanted: &Wanted) -> Packed {
+        let parts = self.parts_of(wanted);
+        let same =
+            have.filter(|have| have.version == self.version).map(|have| (None, self.parts.get(&have.wanted)));
+        let before = self.before.as_ref().zip(have).filter(|((version, _), have)| *version == have.version);
+        let before = before.map(|((_, parts), have)| (self.patch.clone(), parts.get(&have.wanted)));
+        let Some((state, old)) = same.or(before) else {
+            let whole = json!({"state": self.value, "parts": *parts});
+            return event(&json!({"version": self.version, "patch": [whole]}));
+        };
+        let mut patch = Map::new();
+        patch.extend(state.map(|state| ("state".to_owned(), state)));
+        let changed = old.map_or_else(|| Some(json!([*parts])), |old| diff(&old, &parts));
+        patch.extend(changed.map(|changed| ("parts".to_owned(), changed)));
+        let from = have.map(|have| have.version);
+        event(&json!({"version": self.version, "from": from, "patch": patch}))
+    }
+
+    fn parts_of(&self, wanted: &Wanted) -> Arc<Value> {
+        self.parts.get(&wanted.key).unwrap_or_else(|| {
+            let made = Arc::new(wanted.parts_of(self));
+            self.parts.put(&wanted.key, &made);
+            made
+        })
     }
 
     /// Returns all of the state as JSON.
@@ -196,8 +265,8 @@ impl Shown {
 }
 
 /// Returns an event of a stream.
-fn event(kind: &str, data: &Value) -> Packed {
-    Packed::new(format!("event: {kind}\ndata: {data}\n\n"))
+fn event(data: &Value) -> Packed {
+    Packed::new(format!("data: {data}\n\n"))
 }
 
 /// The content of the page, made again at a request after a change of the facts.
@@ -307,26 +376,50 @@ mod tests {
     }
 
     /// Returns the data of an event.
-    fn data(event: &Packed, kind: &str) -> Value {
-        let text = String::from_utf8(event.part(false).to_vec()).unwrap();
-        let start = format!("event: {kind}\ndata: ");
-        serde_json::from_str(text.strip_prefix(&start).unwrap_or_else(|| panic!("{text}"))).unwrap()
+    fn data(event: &Packed) -> Value {
+        let text = String::from_utf8(event.part(None, false).to_vec()).unwrap();
+        serde_json::from_str(text.strip_prefix("data: ").unwrap_or_else(|| panic!("{text}"))).unwrap()
+    }
+
+    /// Returns the wish for these rows, and a part of the chart.
+    fn wanted(from: usize) -> Wanted {
+        let tile = json!({"group": 0, "from": 0, "column": 100, "columns": 100, "bands": 1});
+        let wanted = json!({
+            "lists": {"count": 5, "from": [0, from, 0, 0]},
+            "tiles": {"a": tile},
+            "curves": {"b": {"from": 0, "column": 100, "columns": 10}}
+        });
+        let wanted: Wanted = serde_json::from_value(wanted).unwrap();
+        Arc::into_inner(wanted.checked().unwrap()).unwrap()
+    }
+
+    fn have(version: u64, wanted: &Wanted) -> Have {
+        Have { version, wanted: wanted.key.clone() }
     }
 
     proptest! {
         /// A page that takes each difference has the state that a new page gets.
         #[test]
-        fn differences_make_the_state(steps in prop::collection::vec(prop::collection::vec(0u8..3, 0..12), 1..8)) {
+        fn differences_make_the_state(
+            steps in prop::collection::vec((prop::collection::vec(0u8..3, 0..12), 0usize..9), 1..8),
+        ) {
             let mut shown = Shown::first(&posted(0, facts(0, &[])), RIGHTS);
-            let mut page = data(&shown.event_after(None), "state");
-            for (version, states) in (1..).zip(&steps) {
+            let mut has = wanted(0);
+            let whole = |shown: &Shown, wanted: &Wanted| data(&shown.make_event(None, wanted))["patch"][0].clone();
+            let mut page = whole(&shown, &has);
+            for (version, (states, from)) in (1..).zip(&steps) {
                 let now = 1000 * i64::try_from(version).unwrap();
                 shown = shown.next(&posted(version, facts(now, states)), RIGHTS);
-                let patch = data(&shown.event_after(Some(version - 1)), "patch");
-                prop_assert_eq!(&patch["from"], version - 1);
-                page = patched(Some(&page), &patch["patch"]).unwrap();
-                prop_assert_eq!(&page, &shown.value);
-                prop_assert_eq!(&page, &data(&shown.event_after(None), "state"));
+                // The page wants other rows, at first of the content that it has.
+                let wants = [(version - 1, has), (version, wanted(*from))];
+                has = wanted(*from);
+                for (from, wanted) in wants {
+                    let event = data(&shown.make_event(Some(&have(from, &wanted)), &has));
+                    prop_assert_eq!(&event["from"], from);
+                    page = patched(Some(&page), &event["patch"]).unwrap();
+                    prop_assert_eq!(&page["state"], &shown.value);
+                    prop_assert_eq!(&page, &whole(&shown, &has));
+                }
             }
         }
     }
@@ -337,8 +430,9 @@ mod tests {
         for version in 1..3 {
             shown = shown.next(&posted(version, facts(0, &[2])), RIGHTS);
         }
-        data(&shown.event_after(Some(1)), "patch");
-        data(&shown.event_after(Some(0)), "state");
+        let wanted = wanted(0);
+        let from = |version| data(&shown.make_event(Some(&have(version, &wanted)), &wanted))["from"].clone();
+        assert_eq!([from(1), from(0)], [json!(1), Value::Null]);
     }
 
     #[test]
@@ -349,24 +443,11 @@ mod tests {
         let before = Shown::first(&posted(0, facts(0, &states)), RIGHTS);
         states[..4].fill(1);
         let after = before.next(&posted(1, facts(1000, &states)), RIGHTS);
-        let size = |version| after.event_after(version).part(false).len();
-        assert!(size(Some(0)) < 2000 && size(None) < 10_000, "{} and {} bytes", size(Some(0)), size(None));
-    }
-
-    #[test]
-    fn room_of_less_than_a_minute_is_not_offered() {
-        let holes = |until: i64| {
-            let mut facts = facts(1000, &[]);
-            let slice = |from: i64, cpus_free| miserly_api::model::Slice {
-                from: jiff::Timestamp::from_millisecond(from).unwrap(),
-                cpus: 8,
-                cpus_free,
-                memory_free: 0,
-            };
-            facts.pools[0].slices = vec![slice(1000, 8), slice(until, 0)];
-            PageMoment::new(&facts).moment.pools[0].holes.len()
-        };
-        assert_eq!((holes(60_999), holes(61_000)), (0, 1));
+        let wanted = wanted(0);
+        before.make_event(None, &wanted);
+        let size = |have: Option<&Have>| after.make_event(have, &wanted).part(None, false).len();
+        let (patch, whole) = (size(Some(&have(0, &wanted))), size(None));
+        assert!(patch < 4000 && whole < 60_000, "{patch} and {whole} bytes");
     }
 
     #[tokio::test(start_paused = true)]

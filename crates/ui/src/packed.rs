@@ -1,6 +1,6 @@
 //! Text that many requests share, plain and compressed.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -10,6 +10,12 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 /// The header of a gzip stream: deflate, without name and time.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
+/// The level of compression: higher ones cost more than they save.
+const LEVEL: u32 = 6;
+
+/// The bytes to which a block can refer.
+const WINDOW: usize = 32 << 10;
+
 /// The last block of a deflate stream, empty.
 const LAST: [u8; 2] = [3, 0];
 
@@ -18,21 +24,39 @@ const LAST: [u8; 2] = [3, 0];
 pub(crate) struct Packed {
     plain: Bytes,
     deflated: OnceLock<Bytes>,
+    /// The text as blocks that refer to the part of a stream before it, by that part.
+    chained: Mutex<Vec<(Weak<Packed>, Bytes)>>,
 }
+
+/// The most different parts before a text for which its blocks are kept.
+const CHAINED_MOST: usize = 8;
 
 impl Packed {
     pub(crate) fn new(text: String) -> Packed {
-        Packed { plain: text.into(), deflated: OnceLock::new() }
+        Packed { plain: text.into(), deflated: OnceLock::new(), chained: Mutex::default() }
     }
 
     /// Returns the text as blocks of a deflate stream. They refer to nothing before them and are complete, so they can follow any others.
     fn deflated(&self) -> Bytes {
-        self.deflated.get_or_init(|| deflate(&self.plain).into()).clone()
+        self.deflated.get_or_init(|| deflate(&[], &self.plain).into()).clone()
     }
 
-    /// Returns the text as a part of a stream.
-    pub(crate) fn part(&self, compressed: bool) -> Bytes {
-        if compressed { self.deflated() } else { self.plain.clone() }
+    /// Returns the text as the part of a stream behind another one. Events resemble those before them, so the blocks refer to these.
+    pub(crate) fn part(&self, before: Option<&Arc<Packed>>, compressed: bool) -> Bytes {
+        let Some(before) = before.filter(|_| compressed) else {
+            return if compressed { self.deflated() } else { self.plain.clone() };
+        };
+        let mut chained = self.chained.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Arc::downgrade(before);
+        if let Some((_, known)) = chained.iter().find(|(other, _)| other.ptr_eq(&key)) {
+            return known.clone();
+        }
+        let made = Bytes::from(deflate(&before.plain, &self.plain));
+        if chained.len() >= CHAINED_MOST {
+            chained.remove(0);
+        }
+        chained.push((key, made.clone()));
+        made
     }
 
     /// Returns the text as the answer to a request with these headers.
@@ -76,14 +100,22 @@ pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
     listed.is_some_and(|listed| listed.split(',').any(|one| one.trim() == "gzip"))
 }
 
-fn deflate(text: &[u8]) -> Vec<u8> {
-    let mut stream = Compress::new(Compression::new(4), false);
-    let mut out = Vec::with_capacity(text.len() / 4 + 64);
+/// Returns a text as blocks that may refer to the text before it.
+fn deflate(before: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut stream = Compress::new(Compression::new(LEVEL), false);
+    let before = &before[before.len().saturating_sub(WINDOW)..];
+    // A reader has its blocks already.
+    blocks(&mut stream, before);
+    blocks(&mut stream, text)
+}
+
+fn blocks(stream: &mut Compress, text: &[u8]) -> Vec<u8> {
+    let (mut out, begin) = (Vec::with_capacity(text.len() / 4 + 64), stream.total_in());
     loop {
-        let read = usize::try_from(stream.total_in()).unwrap_or(text.len());
+        let read = usize::try_from(stream.total_in() - begin).unwrap_or(text.len());
         // Memory never fails it, and any input is valid.
         let _ = stream.compress_vec(&text[read..], &mut out, FlushCompress::Sync);
-        if stream.total_in() == text.len() as u64 && out.len() < out.capacity() {
+        if stream.total_in() - begin == text.len() as u64 && out.len() < out.capacity() {
             return out;
         }
         out.reserve(out.capacity() + 64);
@@ -110,11 +142,20 @@ mod tests {
 
     #[test]
     fn parts_of_a_stream_can_be_read_as_they_come() {
-        let parts = ["first ", "second ", "first "].map(|text| Packed::new(text.to_owned()));
-        let bytes: Vec<u8> =
-            HEAD.iter().copied().chain(parts.iter().flat_map(|part| part.part(true))).collect();
-        let mut read = [0; 19];
+        let squares: String = (0..3000_u64).map(|number| (number * number).to_string()).collect();
+        let text = |number: u32| format!("{squares}number {number}");
+        let parts = [1, 2, 3, 4].map(|number| Arc::new(Packed::new(text(number))));
+        let mut bytes = HEAD.to_vec();
+        // The third part is for a reader that has just come.
+        for (part, before) in parts.iter().zip([None, Some(0), None, Some(2)]) {
+            let before = before.map(|place: usize| &parts[place]);
+            let part = part.part(before, true);
+            assert!(before.is_none() || part.len() < 300, "{} bytes", part.len());
+            bytes.extend(part);
+        }
+        let expected: String = [1, 2, 3, 4].map(text).concat();
+        let mut read = vec![0; expected.len()];
         GzDecoder::new(&*bytes).read_exact(&mut read).unwrap();
-        assert_eq!(&read, b"first second first ");
+        assert!(read == expected.as_bytes());
     }
 }

@@ -4,7 +4,6 @@ use maud::{DOCTYPE, Markup, html};
 use miserly_view::{ListPart, PoolNow};
 
 use crate::assets;
-use crate::lists::ListsQuestion;
 use crate::live::Shown;
 
 /// The most rows of a table in the first drawing: those that fit on a screen. The script draws the rest.
@@ -13,36 +12,41 @@ const ROWS_FIRST: usize = 10;
 /// Returns the page: with its content and its key, or empty for a visit that has a key already.
 pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
     let moment = shown.map(|shown| &shown.state.moment.moment);
-    let lists = shown.map(|shown| shown.listing.part(&ListsQuestion::first(ROWS_FIRST)));
+    let lists = shown.map(|shown| shown.listing.first(ROWS_FIRST));
     let lists = lists.as_ref();
     let title = moment.map_or("Miserly", |moment| &moment.title);
     let body = html! {
         header {
+            a class="skip" href="#filters" { "Go to the jobs" }
             h1 id="title" { (title) }
             p id="now" { @if let Some(moment) = moment { (moment.text) } }
         }
-        p id="headline" {}
-        details id="missed" hidden { summary {} ul {} }
-        p id="problem" role="status" hidden {}
         main {
+            p id="headline" {}
+            details id="missed" hidden { summary {} ul {} }
+            p id="problem" role="status" hidden {}
             section aria-labelledby="chart-title" {
                 h2 id="chart-title" { "Past, now and promised" }
                 div id="tools" {
-                    button type="button" id="back" title="Earlier (left arrow)" aria-label="Earlier" { "◀" }
-                    button type="button" id="forth" title="Later (right arrow)" aria-label="Later" { "▶" }
-                    button type="button" id="wider" title="More time (minus)" aria-label="Show more time" { "−" }
-                    button type="button" id="closer" title="Less time (plus)" aria-label="Show less time" { "+" }
-                    button type="button" id="fit" title="All the time" { "All" }
-                    button type="button" id="live" title="Now (0)" { "Now" }
-                    button type="button" id="play" title="A day in ten seconds" { "Play" }
+                    div role="toolbar" aria-label="The part of the time" {
+                        button type="button" id="back" title="Earlier (left arrow)" aria-label="Earlier" { "◀" }
+                        button type="button" id="forth" title="Later (right arrow)" aria-label="Later" { "▶" }
+                        button type="button" id="wider" title="More time (minus)" aria-label="Show more time" { "−" }
+                        button type="button" id="closer" title="Less time (plus)" aria-label="Show less time" { "+" }
+                        button type="button" id="fit" title="All the time" { "All" }
+                        button type="button" id="live" title="Now (0)" { "Now" }
+                        button type="button" id="play" title="A day in ten seconds" { "Play" }
+                    }
                     label for="slider" { "Instant" }
                     input type="range" id="slider" min="0" max="1" value="1" step="1" title="Comma and full stop move by a step";
                     output id="instant" for="slider" { "now" }
                     label { "Colour " select id="by" {} }
-                    button type="button" id="link" title="The address of this view, without a key" { "Copy link" }
-                    button type="button" id="svg" title="The chart as it is shown, as SVG" { "Save SVG" }
-                    button type="button" id="png" title="The chart as it is shown, as PNG of twice its size" { "Save PNG" }
-                    button type="button" id="pdf" title="The chart as it is shown, printed on a page of its size or saved as PDF" { "Save PDF" }
+                    div role="toolbar" aria-label="Share the view" {
+                        button type="button" id="link" title="The address of this view, without a key" { "Copy link" }
+                        button type="button" id="svg" title="The chart as it is shown, as SVG" { "Save SVG" }
+                        button type="button" id="png" title="The chart as it is shown, as PNG of twice its size" { "Save PNG" }
+                        button type="button" id="pdf" title="The chart as it is shown, printed on a page of its size or saved as PDF" { "Save PDF" }
+                    }
                     output id="saved" role="status" {}
                 }
                 // It takes keys of its own: a screen reader passes them on to an application only, and an image has none.
@@ -67,21 +71,29 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                 }
             }
             (chosen_job())
-            p id="account" class="muted" {}
-            section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
             (starts_now())
-            (processors())
             section aria-labelledby="jobs-title" {
                 h2 id="jobs-title" { "Jobs" }
                 div id="filters" {
                     label { "Find " input type="search" id="find" placeholder="number, name, user"; }
                     label { input type="checkbox" id="own"; " mine only" }
+                    label { "Show " select id="which" {
+                        option value="all" { "all jobs" }
+                        option value="kept" { "those whose promise was kept" }
+                        option value="missed" { "promise not kept, or at risk" }
+                        option value="failed" { "failed jobs" }
+                    } }
+                    details id="columns" { summary { "Columns" } div {} }
                 }
                 p id="no-match" role="status" {}
+                (jobs_table("own-jobs", "Your jobs", lists.map(|lists| &lists.own)))
                 (jobs_table("waiting", "Waiting, in the order of their starts", lists.map(|lists| &lists.waiting)))
                 (jobs_table("running", "Running", lists.map(|lists| &lists.running)))
                 (jobs_table("ended", "Ended last", lists.map(|lists| &lists.ended)))
             }
+            section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
+            p id="account" class="muted" {}
+            (processors())
             section id="changes-section" aria-labelledby="changes-title" {
                 h2 id="changes-title" { "Changes" }
                 ol id="changes" {}
@@ -96,13 +108,19 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
 fn chosen_job() -> Markup {
     html! {
         section id="detail" aria-label="The chosen job" hidden {
-            // The focus comes here when a key chose the job.
-            h2 id="detail-title" tabindex="-1" {}
-            p id="sentence" aria-live="polite" {}
-            p id="detail-facts" class="muted" {}
-            div id="policies" {}
-            div id="detail-tools" class="tools" {}
-            div id="result" {}
+            div {
+                // The focus comes here when a key chose the job.
+                h2 id="detail-title" tabindex="-1" {}
+                p id="sentence" aria-live="polite" {}
+                p id="detail-facts" class="muted" {}
+                div id="policies" {}
+                div id="detail-tools" class="tools" {}
+                div id="result" {}
+            }
+            div {
+                div id="graph" hidden {}
+                div id="more" {}
+            }
         }
     }
 }
@@ -168,6 +186,7 @@ fn document(title: &str, key: Option<&str>, shown: Option<&Shown>, body: &Markup
                 style { (maud::PreEscaped(assets::STYLE)) }
                 link rel="modulepreload" href="/address.js";
                 link rel="modulepreload" href="/chart.js";
+                link rel="modulepreload" href="/job.js";
                 link rel="modulepreload" href="/list.js";
                 link rel="modulepreload" href="/paint.js";
                 link rel="modulepreload" href="/state.js";
@@ -201,21 +220,19 @@ fn pool_bar(pool: &PoolNow) -> Markup {
 
 fn jobs_table(id: &str, title: &str, list: Option<&ListPart>) -> Markup {
     let rows = list.map(|list| &*list.rows).unwrap_or_default();
-    let one_pool = rows.iter().all(|row| row.pool_name.is_none());
     html! {
-        div class="scroll" tabindex="-1" {
-            table id=(id) class=[one_pool.then_some("one-pool")] {
+        div class="scroll jobs" tabindex="-1" {
+            table id=(id) role="table" hidden[rows.is_empty()] {
                 caption { (title) }
                 thead { tr {
-                    th scope="col" { "Job" } th scope="col" { "Name" } th scope="col" { "User" } th scope="col" { "Pool" } th scope="col" class="number" { "Cpus" }
-                    th scope="col" { "State" } th scope="col" { "Start" } th scope="col" { "Likely" } th scope="col" { "End" } th scope="col" { "In words" }
+                    th scope="col" { "Job" } th scope="col" class="c-name" { "Name" } th scope="col" class="c-start" { "Start" }
+                    th scope="col" class="c-sentence" { "In words" }
                 } }
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { (row.label) } td { (row.name) } td { (row.user) } td { (row.pool_name.as_deref().unwrap_or_default()) }
-                            td class="number" { (row.procs) } td { (row.word) } td { (row.start_text) }
-                            td { (row.likely_text) } td { (row.end_text) } td class="sentence" { (row.sentence) }
+                            th scope="row" { (row.label) } td class="c-name" { (row.name) } td class="c-start" { (row.start_text) }
+                            td class="c-sentence" { (row.sentence) }
                         }
                     }
                 }

@@ -14,16 +14,18 @@ use axum::{Json, Router};
 use futures_util::StreamExt;
 use futures_util::stream::{once, unfold};
 use miserly_api::client::DaemonSocket;
-use miserly_scene::{CurvePart, Picture, PictureRequest, TileRequest, card};
+use miserly_scene::{Picture, PictureRequest, card};
+use miserly_view::dependencies;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::actions::{self, Action, Question};
+use crate::actions::{self, Action, Offers, Question};
 use crate::answer::Refusal;
 use crate::guard::{Guard, check_host, check_key};
-use crate::lists::{Listing, ListsQuestion};
-use crate::live::{Live, PageMoment};
+use crate::lists::ListsQuestion;
+use crate::live::{Have, Live, PageMoment};
 use crate::packed::{Packed, response, stream_head, takes_gzip};
+use crate::wanted::{Wanted, Watchers};
 use crate::{assets, page};
 
 /// The time after which a stream without events has a comment, as a sign of life.
@@ -34,6 +36,10 @@ const SILENCE_MOST: Duration = Duration::from_secs(15);
 pub(crate) struct Site {
     pub(crate) guard: Arc<Guard>,
     pub(crate) live: Arc<Live>,
+    /// The pages that follow the events.
+    pub(crate) watchers: Watchers,
+    /// The answers on what starts now.
+    pub(crate) offers: Arc<Offers>,
     /// The daemon, if there is one.
     pub(crate) daemon: Option<DaemonSocket>,
     /// Whether jobs can be changed.
@@ -62,16 +68,17 @@ pub(crate) fn router(site: Site) -> Router {
     let guard = Arc::clone(&site.guard);
     let with_key = Router::new()
         .route("/api/state", get(state))
-        .route("/api/events", get(events))
+        .route("/api/events", post(events))
+        .route("/api/wants/{watcher}", post(wants))
         .route("/api/moment", get(moment))
-        .route("/api/lists", get(lists))
-        .route("/api/tile", get(tile))
-        .route("/api/curves", get(curves))
+        .route("/api/lists", post(lists))
         .route("/api/card/{job}", get(card_of))
         .route("/api/picture", get(saved))
         .route("/api/quote", post(quote))
+        .route("/api/offers", get(offers))
         .route("/metrics", get(metrics))
-        .route("/api/jobs/{job}", post(change))
+        .route("/api/jobs/{job}", get(detail).post(change))
+        .route("/api/jobs/{job}/dependencies", get(dependencies_of))
         .route("/api/jobs/{job}/effect", post(effect))
         .route("/api/jobs/{job}/log", get(log))
         .route("/api/arrays/{array}", post(change_array))
@@ -79,15 +86,7 @@ pub(crate) fn router(site: Site) -> Router {
         .layer(from_fn_with_state(Arc::clone(&guard), check_key));
     Router::new()
         .route("/", get(index))
-        .route("/page.js", get(assets::script))
-        .route("/address.js", get(assets::address))
-        .route("/chart.js", get(assets::chart))
-        .route("/list.js", get(assets::list))
-        .route("/map.js", get(assets::map))
-        .route("/paint.js", get(assets::paint))
-        .route("/print.js", get(assets::print))
-        .route("/state.js", get(assets::state))
-        .route("/tables.js", get(assets::tables))
+        .route("/{script}", get(assets::script))
         .merge(with_key)
         .fallback(nothing)
         .layer(from_fn(no_body_that_is_not_json))
@@ -120,11 +119,11 @@ async fn index(
     Query(visit): Query<Visit>,
     headers: HeaderMap,
 ) -> Response {
-    let html = |body: String| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], body);
+    let html = |body: String| Packed::new(body).answer_as("text/html; charset=utf-8", &headers);
     let Some(token) = visit.token else {
         let proxied = site.guard.is_proxied(&headers);
         let shown = if proxied { Some(site.live.latest().await) } else { None };
-        return html(page::page(shown.as_deref(), None)).into_response();
+        return html(page::page(shown.as_deref(), None));
     };
     if method == Method::HEAD {
         return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET")]).into_response();
@@ -133,7 +132,7 @@ async fn index(
         Ok(Some(key)) => {
             (site.used)();
             let shown = site.live.latest().await;
-            html(page::page(Some(&shown), Some(&key))).into_response()
+            html(page::page(Some(&shown), Some(&key)))
         }
         Ok(None) => (StatusCode::UNAUTHORIZED, html(page::used_link())).into_response(),
         Err(error) => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no random bytes: {error}"))
@@ -145,28 +144,69 @@ async fn state(State(site): State<Site>, headers: HeaderMap) -> Response {
     Packed::new(site.live.latest().await.json()).answer(&headers)
 }
 
-/// A stream of states: the present one, and the difference to it after each change. Changes in a row are merged.
-async fn events(State(site): State<Site>, headers: HeaderMap) -> Response {
+#[derive(Deserialize)]
+struct WatcherNumber {
+    watcher: u64,
+    /// The version of the state that the page has, without parts.
+    have: Option<u64>,
+}
+
+/// A stream of events: the present state with the parts that the page wants, and the difference to them after each change. Changes in a
+/// row are merged.
+async fn events(
+    State(site): State<Site>,
+    Query(WatcherNumber { watcher, have }): Query<WatcherNumber>,
+    headers: HeaderMap,
+    Json(wanted): Json<Wanted>,
+) -> Result<Response, Refusal> {
     let compressed = takes_gzip(&headers);
     let live = Arc::clone(&site.live);
     let posted = live.subscribe();
-    let parts = unfold((live, posted, None), move |(live, mut posted, have)| async move {
-        loop {
-            let shown = live.after(have).await;
-            if have != Some(shown.version) {
-                let part = shown.event_after(have).part(compressed);
-                return Some((part, (live, posted, Some(shown.version))));
+    let watcher = site.watchers.add(watcher, wanted.checked()?)?;
+    let have = have.map(|version| Have { version, wanted: String::new() });
+    let comment = Arc::new(Packed::new(":\n\n".to_owned()));
+    let begin = (live, posted, watcher, have, None::<Arc<Packed>>);
+    let parts = unfold(begin, move |(live, mut posted, mut watcher, have, last)| {
+        let comment = Arc::clone(&comment);
+        async move {
+            loop {
+                let shown = live.after(have.as_ref().map(|have| have.version)).await;
+                let wanted = Arc::clone(&watcher.wanted.borrow_and_update());
+                let next = Have { version: shown.version, wanted: wanted.key.clone() };
+                if have.as_ref() != Some(&next) {
+                    let event = shown.event(have.as_ref(), &wanted).await;
+                    let part = event.part(last.as_ref(), compressed);
+                    return Some((part, (live, posted, watcher, Some(next), Some(event))));
+                }
+                let changed = async {
+                    tokio::select! {
+                        changed = posted.changed() => changed,
+                        changed = watcher.wanted.changed() => changed,
+                    }
+                };
+                let Ok(changed) = timeout(SILENCE_MOST, changed).await else {
+                    return Some((
+                        comment.part(last.as_ref(), compressed),
+                        (live, posted, watcher, have, Some(comment)),
+                    ));
+                };
+                changed.ok()?;
             }
-            let Ok(changed) = timeout(SILENCE_MOST, posted.changed()).await else {
-                let comment = Packed::new(":\n\n".to_owned()).part(compressed);
-                return Some((comment, (live, posted, have)));
-            };
-            changed.ok()?;
         }
     });
     let head = if compressed { stream_head() } else { Bytes::new() };
     let stream = once(async { head }).chain(parts).map(Ok::<_, Infallible>);
-    response(Body::from_stream(stream), "text/event-stream", compressed)
+    Ok(response(Body::from_stream(stream), "text/event-stream", compressed))
+}
+
+/// Replaces the parts that a page wants. They come with the next event.
+async fn wants(
+    State(site): State<Site>,
+    Path(watcher): Path<u64>,
+    Json(wanted): Json<Wanted>,
+) -> Result<StatusCode, Refusal> {
+    site.watchers.replace(watcher, wanted.checked()?)?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]
@@ -185,58 +225,15 @@ async fn moment(
     Ok(packed(&blocking(made).await?).answer(&headers))
 }
 
-/// A part of the lists, at the present or at an earlier instant.
+/// A part of the lists at an earlier instant.
 async fn lists(
     State(site): State<Site>,
-    Query(question): Query<ListsQuestion>,
+    Query(At { at }): Query<At>,
     headers: HeaderMap,
+    Json(question): Json<ListsQuestion>,
 ) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let made = move || {
-        let listing: Arc<Listing> =
-            question.at.map_or_else(|| Arc::clone(&shown.listing), |at| site.live.past(&shown, at));
-        listing.answer(&question)
-    };
-    Ok(blocking(made).await?.answer(&headers))
-}
-
-async fn tile(
-    State(site): State<Site>,
-    Query(request): Query<TileRequest>,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let shown = site.live.latest().await;
-    let made = move || shown.bars.tile(&request).map(|tile| packed(&tile));
-    let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the chart");
-    Ok(blocking(made).await?.ok_or_else(wrong)?.answer(&headers))
-}
-
-/// A part of the curves.
-#[derive(Deserialize)]
-struct CurvesRequest {
-    from: i64,
-    column: i64,
-    columns: usize,
-}
-
-/// The most columns of a part of the curves.
-const COLUMNS_MOST: usize = 1024;
-
-async fn curves(
-    State(site): State<Site>,
-    Query(CurvesRequest { from, column, columns }): Query<CurvesRequest>,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    if column < 1 || !(1..=COLUMNS_MOST).contains(&columns) {
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, "there is no such part of the curves"));
-    }
-    let shown = site.live.latest().await;
-    let made = move || {
-        let parts: Vec<CurvePart> =
-            shown.bars.curves.iter().map(|curves| curves.part(from, column, columns)).collect();
-        packed(&parts)
-    };
-    Ok(blocking(made).await?.answer(&headers))
+    Ok(blocking(move || site.live.past(&shown, at).answer(&question)).await?.answer(&headers))
 }
 
 /// The facts about a job, for the card beside its bar.
@@ -277,8 +274,45 @@ async fn blocking<T: Send + 'static>(made: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(made).await.map_err(failed)
 }
 
-async fn log(State(site): State<Site>, Path(job): Path<i64>) -> Result<Response, Refusal> {
-    Ok(Json(actions::log(site.daemon()?, job).await?).into_response())
+/// The unfinished jobs before and behind a job.
+async fn dependencies_of(
+    State(site): State<Site>,
+    Path(job): Path<i64>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let shown = site.live.latest().await;
+    Ok(packed(&blocking(move || dependencies(&shown.listing.facts, job)).await?).answer(&headers))
+}
+
+/// The details of a job that the daemon has.
+async fn detail(
+    State(site): State<Site>,
+    Path(job): Path<i64>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    Ok(packed(&actions::detail(site.daemon()?, job).await?).answer(&headers))
+}
+
+#[derive(Deserialize)]
+struct LogPart {
+    from: Option<u64>,
+}
+
+/// The end of the output of a job, or what follows a byte of it.
+async fn log(
+    State(site): State<Site>,
+    Path(job): Path<i64>,
+    Query(LogPart { from }): Query<LogPart>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    Ok(packed(&actions::log(site.daemon()?, job, from).await?).answer(&headers))
+}
+
+/// The jobs that would start now by the word of the daemon.
+async fn offers(State(site): State<Site>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let shown = site.live.latest().await;
+    let offers = site.offers.of(site.daemon()?, &shown.state.moment.moment).await?;
+    Ok(packed(&offers).answer(&headers))
 }
 
 async fn metrics(State(site): State<Site>) -> Result<Response, Refusal> {

@@ -8,10 +8,12 @@ use miserly_api::client::DaemonSocket;
 use miserly_follow::Board;
 use rustix::io::Errno;
 
+use crate::actions::Offers;
 use crate::guard::{Guard, Proxy};
 use crate::key::Keys;
 use crate::live::{Live, Rights};
 use crate::routes::{Site, router};
+use crate::wanted::Watchers;
 
 /// The most ports that are tried if any free one will do.
 const PORTS: u32 = 16;
@@ -89,6 +91,8 @@ impl Server {
             let site = Site {
                 guard: self.guard,
                 live: Arc::new(Live::new(board, Rights { actions, daemon: self.options.daemon.is_some() })),
+                watchers: Watchers::default(),
+                offers: Arc::new(Offers::default()),
                 daemon: self.options.daemon,
                 actions,
                 used: Arc::new(move || used(&link(&guard))),

@@ -1,9 +1,11 @@
 //! The sentences above a chart: what a user asks first.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::{Account, Facts, Job};
-use miserly_scene::counted;
+use miserly_scene::{DAY, counted};
 
 /// A part of the sentences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,14 +25,20 @@ pub enum PhraseList {
     Own,
     /// The ended jobs.
     Ended,
+    /// The jobs whose promises were kept.
+    Kept,
     /// The promises that were late or lost.
     Missed,
+    /// The jobs of the user that failed.
+    Failed,
 }
 
 /// Returns the sentences on the jobs of the user and on the promises so far. O(n) for n jobs.
 pub fn headline(facts: &Facts) -> Vec<Phrase> {
-    let mut phrases = if facts.uid.is_some() && facts.live { own(facts) } else { all(facts) };
+    let has_own = facts.uid.is_some() && facts.live;
+    let mut phrases = if has_own { own(facts) } else { all(facts) };
     phrases.extend(promises(&facts.account));
+    phrases.extend(has_own.then(|| failed(facts)).into_iter().flatten());
     phrases
 }
 
@@ -95,6 +103,21 @@ fn all(facts: &Facts) -> Vec<Phrase> {
     vec![linked(counted(jobs as u64, "job"), PhraseList::Ended), plain(of)]
 }
 
+/// Returns how many jobs of the user failed in the last day.
+fn failed(facts: &Facts) -> Vec<Phrase> {
+    let since = facts.now.saturating_sub(DAY);
+    let recent = |job: &&Arc<Job>| facts.is_own(job) && job.end.is_some_and(|end| end >= since);
+    let failed = facts.jobs.iter().filter(recent).filter(|job| job.has_failed_by_itself()).count() as u64;
+    match failed {
+        0 => vec![],
+        _ => vec![
+            plain(" "),
+            linked(format!("{} of yours", counted(failed, "job")), PhraseList::Failed),
+            plain(" failed in the last 24 hours."),
+        ],
+    }
+}
+
 /// Returns what became of the promises. Those that are not due yet are not missing.
 fn promises(account: &Account) -> Vec<Phrase> {
     let Account { promises, kept, late, lost, at_risk, .. } = *account;
@@ -102,10 +125,17 @@ fn promises(account: &Account) -> Vec<Phrase> {
     let mut phrases = match due {
         0 if promises == 0 => return vec![],
         0 => vec![plain("No promise is due yet.")],
-        1 if kept == 1 => vec![plain("The one promise that was due was kept.")],
-        _ if kept == due => vec![plain(format!("All {due} promises that were due were kept."))],
+        1 if kept == 1 => {
+            vec![plain("The "), linked("one promise", PhraseList::Kept), plain(" that was due was kept.")]
+        }
+        _ if kept == due => vec![
+            plain("All "),
+            linked(counted(due, "promise"), PhraseList::Kept),
+            plain(" that were due were kept."),
+        ],
         _ => vec![
-            plain(format!("{kept} of {} that were due were kept, ", counted(due, "promise"))),
+            linked(kept.to_string(), PhraseList::Kept),
+            plain(format!(" of {} that were due were kept, ", counted(due, "promise"))),
             linked(format!("{} not", due - kept), PhraseList::Missed),
             plain("."),
         ],
@@ -152,6 +182,13 @@ mod tests {
             &[later],
             account(0, 0, 1),
             "Your 1 job: the next starts by 00:40. No promise is due yet. 1 is at risk.",
+        );
+        let ended =
+            |word: &str| Job { state: State::Ended, end: Some(0), word: word.to_owned(), ..Job::default() };
+        check(
+            &[ended("done"), ended("out of time"), ended("cancelled")],
+            account(0, 0, 0),
+            "None of your jobs waits or runs. No promise is due yet. 1 job of yours failed in the last 24 hours.",
         );
         let planned = Job { planned: Some(MINUTE), ..Job::default() };
         check(

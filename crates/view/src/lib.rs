@@ -12,6 +12,8 @@ mod changes;
 
 mod daemon;
 
+mod dependencies;
+
 mod earlier;
 
 mod facts;
@@ -23,6 +25,8 @@ mod holes;
 mod hosts;
 
 mod instant;
+
+mod job_detail;
 
 mod list_row;
 
@@ -45,13 +49,15 @@ mod words;
 pub use account::{Account, ForecastAccount, Missed, missed_promise, promise_cause};
 pub use changes::{Change, changes};
 pub use daemon::{DaemonFacts, details, job_of, word, word_of_exit, word_of_kill};
+pub use dependencies::{Dependencies, DependencyNode, dependencies};
 pub use facts::{Facts, HostFacts, PoolFacts};
 pub use headline::{Phrase, PhraseList, headline};
 pub use holes::Hole;
 pub use hosts::{CpuUse, HostNow, HostPart};
 pub use instant::parse_instant;
+pub use job_detail::{JobDetail, PromiseStep, UseOfJob, job_detail};
 pub use list_row::{ArrayCounts, Row, with_arrays};
-pub use lists::{ListPart, Lists, ListsPart, ListsRequest};
+pub use lists::{Column, LISTS, ListPart, Lists, ListsPart, ListsRequest, Sort, Which};
 pub use moment::{Line, Moment, PoolNow};
 pub use moves::{MOVES_NAMED, moved_promises};
 pub use plain::plain;

@@ -53,6 +53,8 @@ pub struct Row {
     pub word: String,
     /// The start as text.
     pub start_text: String,
+    /// The submission as text.
+    pub submitted_text: String,
     /// The likely start as text.
     pub likely_text: String,
     /// The end as text.
@@ -137,6 +139,7 @@ pub(crate) fn job_row(facts: &Facts, sentences: &Sentences<'_>, job: &Job, is_me
         state: job.state,
         word: job.word.clone(),
         start_text: line.start_text,
+        submitted_text: facts.clock.instant(job.submitted, facts.now),
         likely_text: line.likely_text.map_or_else(|| "-".to_owned(), |[from, to]| format!("{from} to {to}")),
         end_text: line.end_text,
         sentence: line.sentence,
@@ -153,9 +156,7 @@ pub(crate) fn array_row(
 ) -> Row {
     let Some(first) = members.first() else { return Row::default() };
     let next = job_row(facts, sentences, first, false);
-    let start = |job: &&&Job| job.start.filter(|_| !job.state.is_before_start()).or(job.window());
-    let planned_end = |job: &Job| job.window().map(|start| start.saturating_add(job.limit));
-    let end = |job: &&&Job| if job.state.is_before_start() { planned_end(job) } else { job.end };
+    let (start, end) = (|job: &&&Job| shown_start(job), |job: &&&Job| shown_end(job));
     let row = |job: Option<&&Job>| job.map(|job| line(facts, sentences, job));
     let started = || members.iter().filter(|job| start(job).is_some());
     let (begin, last) = (row(started().min_by_key(start)), row(started().max_by_key(start)));
@@ -216,6 +217,20 @@ pub fn with_arrays(facts: &Facts, lines: &[Line]) -> Vec<Line> {
         });
     }
     united
+}
+
+/// Returns the start of a job: the actual one, or that of its window.
+pub(crate) fn shown_start(job: &Job) -> Option<i64> {
+    job.start.filter(|_| !job.state.is_before_start()).or(job.window())
+}
+
+/// Returns the end of a job: the actual or the latest one, or that of its window.
+pub(crate) fn shown_end(job: &Job) -> Option<i64> {
+    if job.state.is_before_start() {
+        job.window().map(|start| start.saturating_add(job.limit))
+    } else {
+        job.end
+    }
 }
 
 /// Returns the number of an array with the indexes of these jobs.

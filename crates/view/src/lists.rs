@@ -1,24 +1,31 @@
-//! The jobs of an instant in three lists, of which a page shows parts. An array is one row of a list.
+//! The jobs of an instant in lists, of which a page shows parts. An array is one row of a list.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::list_row::{ArrayCounts, Row, array_row, job_row};
-use crate::words::Sentences;
+use crate::list_row::{ArrayCounts, Row, array_row, job_row, shown_end, shown_start};
+use crate::words::{Sentences, is_promise_kept};
 use crate::{Facts, Job, State};
 
 /// The most rows of a list. Those behind them are found by their numbers and names.
 const ROWS_MOST: usize = 100_000;
 
-/// The waiting, the running and the ended jobs, by their places in [`Facts::jobs`].
+/// The lists of jobs, by their places in [`Facts::jobs`].
 #[derive(Clone, Debug, Default)]
 pub struct Lists {
+    own: Vec<usize>,
     waiting: Vec<usize>,
     running: Vec<usize>,
     ended: Vec<usize>,
+    /// The jobs of each array, by state.
+    counts: BTreeMap<i64, ArrayCounts>,
 }
+
+/// The lists in their order on a page: own, waiting, running, ended.
+pub const LISTS: usize = 4;
 
 /// A question on the lists: which jobs, and which part of their rows.
 #[derive(Clone, Debug, Default)]
@@ -27,19 +34,70 @@ pub struct ListsRequest {
     pub find: String,
     /// Whether only jobs of the user are listed.
     pub own: bool,
+    /// The jobs by what became of them.
+    pub which: Which,
+    /// The order of each list, if it is not that of the list.
+    pub sort: [Option<Sort>; LISTS],
     /// The arrays whose jobs are listed below them.
     pub open: BTreeSet<i64>,
-    /// The first row of the waiting, the running and the ended jobs.
-    pub from: [usize; 3],
+    /// The first row of each list.
+    pub from: [usize; LISTS],
     /// The most rows of a list.
     pub count: usize,
     /// A job, or the array with this number, that is given in any case.
     pub chosen: Option<(i64, bool)>,
 }
 
+/// Jobs by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// All jobs.
+    #[default]
+    All,
+    /// Started jobs whose promise was kept.
+    Kept,
+    /// Jobs whose promise was not kept, or is at risk.
+    Missed,
+    /// Jobs that ended without success, and not by a request of their users.
+    Failed,
+}
+
+/// An order of a list. Jobs that are equal in it keep the order of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub struct Sort {
+    /// The column.
+    pub by: Column,
+    /// Whether the largest is first.
+    #[serde(default)]
+    pub down: bool,
+}
+
+/// A column by which a list can be sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Column {
+    Job,
+    Name,
+    User,
+    Pool,
+    Procs,
+    Memory,
+    Limit,
+    State,
+    Submitted,
+    Start,
+    Likely,
+    End,
+}
+
 /// A part of the lists.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListsPart {
+    /// The unfinished jobs of the user: those that run by their ends, and then those that wait by their starts. It is empty while all
+    /// unfinished jobs are the user's: the other lists have them.
+    pub own: ListPart,
     /// The waiting jobs, in the order of their starts.
     pub waiting: ListPart,
     /// The running and suspended jobs, by their ends.
@@ -74,7 +132,7 @@ pub(crate) enum Entry<'a> {
 impl Lists {
     /// Returns the lists of these facts. O(n log n) for n jobs.
     pub fn new(facts: &Facts) -> Lists {
-        let mut lists = Lists::default();
+        let mut lists = Lists { counts: array_counts(facts), ..Lists::default() };
         for (place, job) in facts.jobs.iter().enumerate() {
             lists.of_state(job.state).push(place);
         }
@@ -85,6 +143,11 @@ impl Lists {
         });
         lists.running.sort_by_key(|place| (job(place).end.unwrap_or(i64::MAX), job(place).number));
         lists.ended.sort_by_key(|place| std::cmp::Reverse((job(place).end, job(place).number)));
+        let own = lists.running.iter().chain(&lists.waiting).filter(|place| facts.is_own(job(place)));
+        lists.own = own.copied().collect();
+        if lists.own.len() == lists.running.len() + lists.waiting.len() {
+            lists.own = vec![];
+        }
         lists
     }
 
@@ -104,13 +167,14 @@ impl Lists {
 
     /// Returns a part of the lists. The facts are those of which the lists were made.
     pub fn part(&self, facts: &Facts, request: &ListsRequest) -> ListsPart {
-        let writer = Writer { facts, sentences: Sentences::new(facts), counts: array_counts(facts), request };
+        let writer = Writer { facts, sentences: Sentences::new(facts), counts: &self.counts, request };
         let [waiting, running, ended] = self.jobs(facts);
-        let [first, second, third] = request.from;
+        let own: Vec<&Job> = self.own.iter().map(|place| &*facts.jobs[*place]).collect();
         ListsPart {
-            waiting: writer.part(&waiting, first),
-            running: writer.part(&running, second),
-            ended: writer.part(&ended, third),
+            own: writer.part(0, &own),
+            waiting: writer.part(1, &waiting),
+            running: writer.part(2, &running),
+            ended: writer.part(3, &ended),
             chosen: request.chosen.and_then(|(number, whole)| {
                 let [waiting, running, ended] = [waiting, running, ended];
                 let mut all = waiting.into_iter().chain(running).chain(ended);
@@ -129,18 +193,26 @@ impl Lists {
 struct Writer<'a> {
     facts: &'a Facts,
     sentences: Sentences<'a>,
-    counts: BTreeMap<i64, ArrayCounts>,
+    counts: &'a BTreeMap<i64, ArrayCounts>,
     request: &'a ListsRequest,
 }
 
 impl Writer<'_> {
-    fn part(&self, jobs: &[&Job], from: usize) -> ListPart {
+    fn part(&self, list: usize, jobs: &[&Job]) -> ListPart {
         let find = self.request.find.to_lowercase();
-        let admitted: Vec<&Job> = jobs
+        let ListsRequest { own, which, .. } = *self.request;
+        let mut admitted: Vec<&Job> = jobs
             .iter()
             .copied()
-            .filter(|job| (!self.request.own || self.facts.is_own(job)) && matches(self.facts, job, &find))
+            .filter(|job| {
+                (!own || self.facts.is_own(job)) && which.admits(job) && matches(self.facts, job, &find)
+            })
             .collect();
+        if let Some(Sort { by, down }) = self.request.sort[list] {
+            let order = |one: &&Job, other: &&Job| by.compare(self.facts, one, other);
+            admitted.sort_by(|one, other| if down { order(other, one) } else { order(one, other) });
+        }
+        let from = self.request.from[list];
         let entries = entries(&admitted);
         let length = |entry: &Entry<'_>| match entry {
             Entry::Array(array, members) if self.request.open.contains(array) => 1 + members.len(),
@@ -227,6 +299,39 @@ pub(crate) fn array_counts(facts: &Facts) -> BTreeMap<i64, ArrayCounts> {
     counts
 }
 
+impl Which {
+    fn admits(self, job: &Job) -> bool {
+        match self {
+            Which::All => true,
+            Which::Kept => is_promise_kept(job) == Some(true),
+            Which::Missed => job.unkept || is_promise_kept(job) == Some(false),
+            Which::Failed => job.has_failed_by_itself(),
+        }
+    }
+}
+
+impl Column {
+    /// Compares two jobs by what the column shows of them. A job without a time is behind those with one.
+    fn compare(self, facts: &Facts, one: &Job, other: &Job) -> Ordering {
+        let pool = |job: &Job| facts.pools.get(job.pool).map(|pool| &*pool.name);
+        let number = |value: fn(&Job) -> i64| value(one).cmp(&value(other));
+        match self {
+            Column::Job => one.number.cmp(&other.number),
+            Column::Name => one.name.cmp(&other.name),
+            Column::User => one.user.cmp(&other.user),
+            Column::Pool => pool(one).cmp(&pool(other)),
+            Column::Procs => one.procs.cmp(&other.procs),
+            Column::Memory => one.memory.cmp(&other.memory),
+            Column::Limit => one.limit.cmp(&other.limit),
+            Column::State => one.word.cmp(&other.word),
+            Column::Submitted => one.submitted.cmp(&other.submitted),
+            Column::Start => number(|job| shown_start(job).unwrap_or(i64::MAX)),
+            Column::Likely => number(|job| job.likely.map_or(i64::MAX, |[median, ..]| median)),
+            Column::End => number(|job| shown_end(job).unwrap_or(i64::MAX)),
+        }
+    }
+}
+
 /// Returns whether a job has this text, in small letters, in its number, its name, its user or its pool.
 fn matches(facts: &Facts, job: &Job, find: &str) -> bool {
     let pool = || facts.pools.get(job.pool).filter(|_| facts.pools.len() > 1).map_or("", |pool| &pool.name);
@@ -294,7 +399,7 @@ mod tests {
     fn an_opened_array_has_its_jobs_below_it() {
         let facts = facts();
         let request =
-            ListsRequest { open: [10].into(), from: [3, 0, 0], count: 3, ..ListsRequest::default() };
+            ListsRequest { open: [10].into(), from: [0, 3, 0, 0], count: 3, ..ListsRequest::default() };
         let shown = part(&facts, &request).waiting;
         assert_eq!((labels(&shown), shown.from, shown.total), (vec!["10[1]", "10[2]", "10[3]"], 3, 12));
         assert!(shown.rows.iter().all(|row| row.member && row.of_array == Some(10)));
@@ -311,6 +416,54 @@ mod tests {
         assert_eq!(labels(&find("17").waiting), ["10[7]"], "by its number of its own");
         assert_eq!(labels(&find("sORT").waiting), ["1", "10[0-8]", "30"]);
         assert_eq!(labels(&find("absent").waiting), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn own_jobs_have_a_list_and_an_order() {
+        let of = |number, uid, state| Job { uid: Some(uid), end: Some(number), ..job(number, None, state) };
+        let jobs = [
+            of(1, 7, State::Waiting),
+            of(2, 8, State::Waiting),
+            of(3, 7, State::Running),
+            of(4, 7, State::Ended),
+        ];
+        let mut facts = Facts::of_jobs(8, jobs);
+        facts.uid = Some(7);
+        let request = ListsRequest { count: 9, ..ListsRequest::default() };
+        assert_eq!(labels(&part(&facts, &request).own), ["3", "1"]);
+        let down = Some(Sort { by: Column::Job, down: true });
+        let request = ListsRequest { sort: [None, down, None, None], ..request };
+        let shown = part(&facts, &request);
+        assert_eq!((labels(&shown.own), labels(&shown.waiting)), (vec!["3", "1"], vec!["2", "1"]));
+        facts.jobs.remove(1);
+        assert_eq!(part(&facts, &ListsRequest::default()).own.all, 0, "nobody else has a job");
+    }
+
+    #[test]
+    fn jobs_are_listed_by_what_became_of_them() {
+        let started = |number, promised, word: &str| Job {
+            start: Some(5),
+            promised_first: promised,
+            word: word.to_owned(),
+            ..job(number, None, State::Ended)
+        };
+        let facts = Facts::of_jobs(
+            8,
+            [
+                started(1, Some(5), "done"),
+                started(2, Some(4), "done, failed"),
+                started(3, None, "cancelled"),
+                Job { unkept: true, ..job(4, None, State::Waiting) },
+            ],
+        );
+        let listed = |which| {
+            let shown = part(&facts, &ListsRequest { which, count: 9, ..ListsRequest::default() });
+            [labels(&shown.waiting).join(" "), labels(&shown.ended).join(" ")]
+        };
+        assert_eq!(listed(Which::All), ["4", "3 2 1"]);
+        assert_eq!(listed(Which::Kept), ["", "1"]);
+        assert_eq!(listed(Which::Missed), ["4", "2"]);
+        assert_eq!(listed(Which::Failed), ["", "2"]);
     }
 
     #[test]
@@ -337,7 +490,7 @@ mod tests {
             });
             let facts = Facts::of_jobs(8, jobs);
             let ask = |from, count| {
-                let request = ListsRequest { open: open.clone(), from: [from, 0, 0], count, ..ListsRequest::default() };
+                let request = ListsRequest { open: open.clone(), from: [0, from, 0, 0], count, ..ListsRequest::default() };
                 part(&facts, &request).waiting
             };
             let whole = ask(0, 1000);

@@ -136,7 +136,7 @@ pub fn cpu_hours(job: &JobView) -> f64 {
 }
 
 /// Returns the start and the end of a finished job that ran.
-fn ran(phase: &Phase) -> Option<(Timestamp, Timestamp)> {
+pub(crate) fn ran(phase: &Phase) -> Option<(Timestamp, Timestamp)> {
     phase.started().zip(phase.ended())
 }
 

@@ -246,12 +246,18 @@ fn ahead(pool: &Holders<'_>, job: &Job, ending: &Job) -> String {
     }
 }
 
+/// Returns whether the promise to a job was kept; `None` before its start, and without a promise.
+pub(crate) fn is_promise_kept(job: &Job) -> Option<bool> {
+    let start = job.start.filter(|_| !job.state.is_before_start())?;
+    Some(start <= job.promised_first.or(job.promised)? && !job.unkept)
+}
+
 /// Returns whether the promise to a started job was kept, in words.
 fn kept(job: &Job) -> &'static str {
-    match (job.promised_first.or(job.promised), job.start) {
-        (Some(promised), Some(start)) if start <= promised && !job.unkept => "; its promise was kept",
-        (Some(_), Some(_)) => "; later than promised",
-        _ => "",
+    match is_promise_kept(job) {
+        Some(true) => "; its promise was kept",
+        Some(false) => "; later than promised",
+        None => "",
     }
 }
 

@@ -1,14 +1,16 @@
 // The map: which jobs hold which processors of which host. Cells are for the eye and the mouse, the buttons below them for all.
 
 import { isByKey } from './list.js';
-import { counted, element, memory } from './tables.js';
+import { counted, element, memory, rove } from './tables.js';
 
 // The most cells of a line, and the most lines of a host.
 const ACROSS = 64, LINES = 16;
 // The most processors of a pool that have a cell each; on a larger one neighbours with the same use are one cell.
 const SINGLE_MOST = 1024;
-// The most jobs that are listed for a group of hosts or processors: those with the most processors there.
-const LISTED_MOST = 6;
+// The most jobs that are listed for a group of hosts or processors: those with the most processors there. The most that are listed for one host.
+const LISTED_MOST = 6, LISTED_OF_HOST = 64;
+// The letters of a number for which a cell may have room.
+const LETTERS = 4;
 
 const words = { held: 'held', opportunistic: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
 
@@ -34,24 +36,12 @@ export function processors(into, moment, chosen, choose) {
     else part.removeAttribute('aria-current');
   }
   into.onclick = event => { const part = event.target.closest('[data-job]'); if (part) choose(+part.dataset.job, isByKey(event)); };
-  into.onkeydown = event => move(into, event);
+  rove(into);
 }
 
 /** Returns how many hosts or processors a pool has, and in how many groups they are. */
 const size = pool => (pool.host_count > 1 ? `${pool.host_count} hosts` : `${pool.cpus} processors`) +
   (pool.hosts.length === pool.host_count ? '' : ` in ${pool.hosts.length} groups`);
-
-/** Moves the focus among the jobs: the map is one stop of the tab key. */
-function move(into, event) {
-  const stops = [...into.querySelectorAll('button')], at = stops.indexOf(document.activeElement);
-  const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[event.key];
-  if (at < 0 || to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
-  event.preventDefault();
-  const next = stops[Math.min(Math.max(to, 0), stops.length - 1)];
-  stops[at].tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
-}
 
 /** Returns the jobs of a host, each with its processors. */
 function jobs(host) {
@@ -72,7 +62,7 @@ function tile(host, pool, place, named, single, grouped) {
   const amounts = [`${host.held} of ${host.cpus} held${grouped ? ` (${Math.round(100 * host.held / host.cpus)} %)` : ''}`, host.reserved ? `${host.reserved} idle but reserved` : null, `${host.free} free`,
     host.offline ? `${host.offline} offline` : null, host.memory ? `${memory(host.memory_held)} of ${memory(host.memory)} of memory` : null,
     host.unusable ? `unusable: ${host.unusable}` : null].filter(Boolean).join(', ');
-  const all = jobs(host), shown = grouped ? all.toSorted((one, other) => other.cpus - one.cpus).slice(0, LISTED_MOST).map(found => ({ ...found, numbers: [] })) : all;
+  const all = jobs(host), shown = grouped ? all.toSorted((one, other) => other.cpus - one.cpus).slice(0, LISTED_MOST).map(found => ({ ...found, numbers: [] })) : all.slice(0, LISTED_OF_HOST);
   const more = all.length - shown.length;
   const list = shown.map(found => element('button', { type: 'button', 'data-job': found.job, 'data-place': `${place} ${found.job}` },
     `${found.label}${named(found.job)}: ${where(found)}`));
@@ -91,7 +81,7 @@ function cells(host, named, single) {
     const alone = single && unit === 1 && part.numbers?.length === 1, first = alone ? part.numbers[0][0] - cell : 0;
     for (let left = Math.max(Math.round(sum / unit), cell + 1) - cell, run = 0; left > 0;) {
       const column = cell % across, room = Math.min(left, across - column), width = alone ? 1 : room;
-      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : `${part.estimated ? 'perhaps ' : ''}${text}`}` : text, 'data-job': part.job }, part.job === undefined || run > 0 ? '' : element('b', {}, element('i', {}, part.label)));
+      const drawn = element('span', { class: part.use, title: alone ? `processor ${first + cell}: ${part.job === undefined ? words[part.use] : `${part.estimated ? 'perhaps ' : ''}${text}`}` : text, 'data-job': part.job }, part.job === undefined || run > 0 || part.label.length > LETTERS * room ? '' : element('b', {}, element('i', {}, part.label)));
       // Cells side by side have the number of their job once.
       if (alone && run === 0) drawn.style.setProperty('--run', run = room);
       run -= width;

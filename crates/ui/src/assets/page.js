@@ -1,11 +1,12 @@
-// The page: takes states from the server, and shows them. It asks for the rows of the lists that it shows.
+// The page: takes contents from the server, and shows them. It says which rows and which parts of the chart it wants.
 
 import { addressOf, parsed, picture, png, save } from './address.js';
 import { Chart, KIND, RUN_NUMBERS } from './chart.js';
-import { List, WINDOW } from './list.js';
+import { Output, details, graph } from './job.js';
+import { COLUMNS, List, WINDOW } from './list.js';
 import { processors } from './map.js';
 import { ANSWER_MOST, follow } from './state.js';
-import { account, arrange, changes, counted, element, memory, missed, pools, span, write } from './tables.js';
+import { account, arrange, changes, counted, element, memory, missed, pools, rove, span, write } from './tables.js';
 
 const $ = id => document.getElementById(id);
 const stored = { get: () => sessionStorage.getItem('key'), set: key => sessionStorage.setItem('key', key) };
@@ -19,8 +20,8 @@ if (given) {
 
 // The pause before a question is asked again that had no answer.
 const LATER = 1000;
-// The page asks for jobs in minutes, so a shorter room is none.
-const MINUTE = 60e3;
+// The pause between two questions on what starts now: the server asks the daemon as often.
+const OFFERS_EVERY = 5e3;
 // After this time an answer on a start is asked for again.
 const ANSWER_STAYS = 60e3;
 // The time that a tenth of a second of a play shows: a day in ten seconds.
@@ -48,15 +49,59 @@ async function ask(path, options = {}) {
   throw Object.assign(new Error(problem.message), { status: response.status });
 }
 
+// The parts beside the state that the server has sent, and those that the chart waits for.
+let parts = null, changed = () => {};
+const awaited = new Map();
+
 const chart = new Chart($('chart'), {
-  // A part that does not come is asked for again, with more time.
-  load: async (kind, query, pause) => (await ask(`/api/${kind}?${new URLSearchParams(query)}`, { signal: AbortSignal.timeout(ANSWER_MOST + 10 * pause) })).json(),
+  load,
   choose: bar => choose(bar?.job ?? null, false, bar),
   hover: (bar, event) => hover(bar, event),
   moved: () => remember(),
 });
-// For measurements of the frames.
-globalThis.chart = chart;
+
+/** Returns a part of the chart: one that is here, or that comes with the next event. One that does not come is asked for again, with more time. */
+function load(kind, query, pause) {
+  const name = nameOf(kind, query), here = parts?.[listOf(kind)][name];
+  if (here) return Promise.resolve(here);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => answer(name, null), ANSWER_MOST + 10 * pause);
+    awaited.set(name, { kind, query, timer, waiting: [...awaited.get(name)?.waiting ?? [], { resolve, reject }] });
+    queueMicrotask(changed);
+  });
+}
+
+const nameOf = (kind, query) => `${kind} ${Object.values(query).join(' ')}`;
+const listOf = kind => kind === 'tile' ? 'tiles' : 'curves';
+
+function answer(name, found) {
+  const asked = awaited.get(name);
+  awaited.delete(name);
+  clearTimeout(asked?.timer);
+  for (const { resolve, reject } of asked?.waiting ?? []) found ? resolve(found) : reject(new Error('no answer'));
+}
+
+/** Returns what the page wants beside the state: rows, and the parts of the chart that are on the screen or awaited. */
+function wants() {
+  const wanted = { lists: instant === null ? shownRows() : null, tiles: {}, curves: {} };
+  for (const { kind, query } of [...state ? chart.shownTiles() : [], ...awaited.values()]) wanted[listOf(kind)][nameOf(kind, query)] = query;
+  return wanted;
+}
+
+/** Takes the parts for a new state. A part of a group that has another place now is asked for again. */
+function takeParts(next, version, isInPlace) {
+  parts = next;
+  for (const [name] of [...awaited]) {
+    const kind = name.split(' ', 1)[0], found = parts[listOf(kind)][name];
+    if (found !== undefined) answer(name, found);
+  }
+  for (const tile of isInPlace ? chart.shownTiles() : []) {
+    const found = parts[listOf(tile.kind)][nameOf(tile.kind, tile.query)];
+    if (found) chart.bring(tile, found, version);
+  }
+}
+// For measurements of the frames and of the stream.
+Object.assign(globalThis, { chart, wants });
 
 /** The present: the state may be half a minute old. */
 const clock = () => state.moment.live ? performance.now() + ahead : state.moment.now;
@@ -88,12 +133,12 @@ function show() {
   missed($('missed'), state.moment.account.missed);
   pools($('pools'), moment);
   // The rows of an earlier instant stay as they are.
-  if (instant === null || rowsOf !== instant) lists();
+  if (rowsOf !== instant) lists();
   map();
   changes($('changes'), state.changes);
   $('changes-section').hidden = !state.moment.live;
   $('holes-section').hidden = !state.daemon;
-  if (state.daemon) holes();
+  if (state.daemon) offers();
   chart.chosen = chosen;
   const first = chart.version < 0;
   // A log has numbers for users: why its jobs started says more.
@@ -119,8 +164,12 @@ function headline() {
 
 function lead(list) {
   if (list === 'missed') $('missed').open = true;
-  if (list === 'own') { $('own').checked = true; lists(); }
-  $({ missed: 'missed', own: 'filters', ended: 'ended' }[list]).scrollIntoView({ block: 'start', behavior: 'instant' });
+  const filtered = { kept: ['kept', false], missed: ['missed', false], failed: ['failed', true], own: ['all', true] }[list];
+  if (filtered) {
+    [$('which').value, $('own').checked] = filtered;
+    filter();
+  }
+  $({ missed: 'missed', own: 'filters' }[list] ?? 'ended').scrollIntoView({ block: 'start', behavior: 'instant' });
 }
 
 /** Shows what the colours mean, and offers the others. */
@@ -246,31 +295,80 @@ async function copyLink() {
 
 const map = () => processors($('map'), moment, chosen, choose);
 
-const listed = Object.entries({ waiting: 'Waiting, in the order of their starts', running: 'Running', ended: 'Ended last' }).map(([name, words]) =>
-  [name, new List($(name), words, { ask: () => lists(), choose: (number, byKey, array = false) => choose(number, byKey, null, array), toggle })]);
+/** The columns that are hidden, and the orders of the lists, as this browser remembers them. */
+const kept = (() => {
+  const none = { hidden: Object.keys(COLUMNS).filter(name => COLUMNS[name].isOptional), sort: {} };
+  try {
+    const { hidden, sort } = JSON.parse(localStorage.getItem('tables') ?? '{}');
+    const isOrder = order => order === null || ((order.by === 'job' || order.by in COLUMNS) && typeof order.down === 'boolean');
+    return { hidden: hidden?.filter(name => name in COLUMNS) ?? none.hidden, sort: Object.fromEntries(Object.entries(sort ?? {}).filter(([, order]) => isOrder(order))) };
+  } catch {
+    return none;
+  }
+})();
+
+function keepTables() {
+  // A browser may refuse to remember.
+  try { localStorage.setItem('tables', JSON.stringify(kept)); } catch { /* The page does without. */ }
+}
+
+const listed = Object.entries({ own: 'Your jobs', waiting: 'Waiting, in the order of their starts', running: 'Running', ended: 'Ended last' }).map(([name, words]) => {
+  const list = new List($(name === 'own' ? 'own-jobs' : name), words, {
+    ask: () => lists(),
+    choose: (number, byKey, array = false) => choose(number, byKey, null, array),
+    toggle,
+    columns: () => Object.keys(COLUMNS).filter(column => !kept.hidden.includes(column)),
+    sort: kept.sort[name] ?? null,
+    sorted: () => { kept.sort[name] = list.sort; keepTables(); lists(); },
+  });
+  return [name, list];
+});
+
+for (const [name, { title }] of Object.entries(COLUMNS)) {
+  const box = element('input', { type: 'checkbox', onchange: () => {
+    kept.hidden = box.checked ? kept.hidden.filter(other => other !== name) : [...kept.hidden, name];
+    keepTables();
+    redraw();
+  } });
+  box.checked = !kept.hidden.includes(name);
+  $('columns').lastElementChild.append(element('label', {}, box, ` ${title}`));
+}
+
+const redraw = () => { for (const [, list] of listed) list.draw({ chosen, whole, open }); };
+
+/** Shows the rows that the filters admit, from the first one on. */
+function filter() {
+  for (const [, list] of listed) list.top();
+  lists();
+}
 
 function toggle(array) {
   if (!open.delete(array)) open.add(array);
   lists();
 }
 
-/** Asks for the rows that are shown. There is one question at a time, and the next one has all that was wanted meanwhile. */
-let asking = false, wants = false, later = null;
+/** Asks for the rows that are shown: by the stream, or once for an earlier instant. There is one question at a time, and the next one has all that
+ *  was wanted meanwhile. */
+let asking = false, wanting = false, later = null;
 // The instant of the rows that are shown.
 let rowsOf = null;
 async function lists() {
   if (!state) return;
-  wants = true;
+  if (instant === null) {
+    rowsOf = null;
+    return changed();
+  }
+  wanting = true;
   if (asking) return;
   asking = true;
   try {
-    while (wants) {
-      wants = false;
-      const about = `${chosen} ${whole}`, at = instant, signal = AbortSignal.timeout(2 * ANSWER_MOST);
-      const found = await (await ask(`/api/lists?${shownRows()}`, { signal })).json();
+    while (wanting && instant !== null) {
+      wanting = false;
+      const at = instant, signal = AbortSignal.timeout(2 * ANSWER_MOST);
+      const found = await (await ask(`/api/lists?at=${at}`, { method: 'POST', body: JSON.stringify(shownRows()), signal })).json();
       if (at !== instant) continue;
       rowsOf = at;
-      arrived(found, about === `${chosen} ${whole}`);
+      arrived(found);
     }
   } catch (error) {
     problem('lists', `the jobs cannot be read: ${error.message}`);
@@ -284,23 +382,21 @@ async function lists() {
 
 /** Returns the question for the rows that are shown. */
 function shownRows() {
-  const from = listed.map(([name, list]) => [name, list.from]);
-  const asked = { ...Object.fromEntries(from), count: WINDOW, find: $('find').value.trim(), own: $('own').checked, open: [...open].sort((one, other) => one - other).join() };
-  if (instant !== null) asked.at = instant;
-  if (chosen !== null) Object.assign(asked, { chosen, whole });
-  return new URLSearchParams(asked);
+  const of = what => listed.map(([, list]) => what(list));
+  return { from: of(list => list.from), sort: of(list => list.sort), count: WINDOW, find: $('find').value.trim(), own: $('own').checked, which: $('which').value,
+    open: [...open].sort((one, other) => one - other), chosen: chosen === null ? null : [chosen, whole] };
 }
 
 /** Shows rows of the server, and what is known of the chosen job if they are the answer for it. */
-function arrived(found, isOfChosen) {
+function arrived(found) {
   problem('lists', null);
   const held = document.activeElement.closest('tr[data-job]')?.dataset.job;
   for (const [name, list] of listed) list.draw({ chosen, whole, open }, found[name]);
-  const rows = listed.some(([name]) => found[name].total), filtered = $('find').value.trim() || $('own').checked;
+  const rows = listed.some(([name]) => found[name].total), filtered = $('find').value.trim() || $('own').checked || $('which').value !== 'all';
   write($('no-match'), rows || !filtered ? '' : 'No job matches.');
   // A job that went to another list keeps the focus.
   if (held && !document.activeElement.closest('tr[data-job]')) rowOf(+held)?.focus({ preventScroll: true });
-  if (!isOfChosen) return;
+  if (chosen === null || found.asked?.[0] !== chosen || found.asked[1] !== whole) return;
   known = found.chosen;
   describe();
 }
@@ -325,7 +421,7 @@ function choose(number, byKey = false, bar = null, array = false) {
   if (number !== null) forgetError();
   chart.chosen = array ? null : number;
   chart.draw();
-  for (const [, list] of listed) list.draw({ chosen, whole, open });
+  redraw();
   map();
   describe();
   lists();
@@ -355,7 +451,11 @@ function describe() {
   box.hidden = chosen === null;
   if (chosen === null) return;
   const name = whole ? `array ${chosen}` : String(chosen), found = known;
-  if (box.dataset.job !== name) $('result').replaceChildren();
+  if (box.dataset.job !== name) {
+    following?.stop();
+    following = null;
+    for (const part of ['result', 'more', 'graph']) $(part).replaceChildren();
+  }
   box.dataset.job = name;
   if (!found) clicked = chart.bar(chosen, clicked?.group) ?? clicked;
   write($('detail-title'), found ? `${whole ? 'Array' : 'Job'} ${found.label}: ${found.name}` : `Job ${chosen % RUN_NUMBERS}`);
@@ -364,6 +464,21 @@ function describe() {
     (found.memory ? `, ${memory(found.memory)} of memory` : '') + (found.comment ? `; comment: ${found.comment}` : '') : clicked ? `${width(clicked)} of ${clicked.group}; in none of the lists below` : '');
   tools(found);
   policies();
+  aboutJob(found);
+}
+
+/** Shows the dependencies of the chosen job, and what the daemon has of it, whenever its row has changed. */
+async function aboutJob(found) {
+  const number = chosen, isJob = !whole && state.moment.live && instant === null, into = $('more');
+  const key = JSON.stringify([number, isJob, found?.state, found?.word, found?.start_text, found?.sentence]);
+  if (into.dataset.key === key) return;
+  into.dataset.key = key;
+  const read = path => isJob ? ask(`/api/jobs/${number}${path}`).then(answer => answer.json()).catch(() => null) : null;
+  const [before, detail] = await Promise.all([read('/dependencies'), state.daemon ? read('') : null]);
+  if (into.dataset.key !== key || chosen !== number) return;
+  graph($('graph'), before, number, (other, byKey) => choose(other, byKey));
+  if (detail) details(into, detail);
+  else into.replaceChildren();
 }
 
 /** Shows the facts about the chosen job, of a run under each policy. */
@@ -410,7 +525,7 @@ function tools(found) {
   Object.assign(into.dataset, { key, job: `${whole} ${number}` });
   const held = into.contains(document.activeElement) ? document.activeElement.textContent : null;
   const made = own && state.actions ? whole ? changesOfArray(found) : changesOf(found) : [];
-  if (own && !whole) made.push(element('button', { type: 'button', onclick: () => output(number) }, 'Output'));
+  if (own && !whole) made.push(element('button', { type: 'button', onclick: () => output(number) }, 'Follow the output'));
   made.push(element('button', { type: 'button', onclick: close }, 'Close'));
   into.replaceChildren(...made);
   if (held !== null) (made.find(button => button.textContent === held) ?? made.at(-1)).focus({ preventScroll: true });
@@ -491,40 +606,53 @@ async function change(path, body) {
   if (chosen === number && whole === array) tell(text, kind);
 }
 
-async function output(number) {
-  const result = $('result');
-  try {
-    const tail = await (await ask(`/api/jobs/${number}/log`)).json();
-    if (chosen !== number || whole) return;
-    const text = element('pre', { tabindex: 0, 'aria-label': 'The end of the output' }, tail.text || '(empty)');
-    const again = element('button', { type: 'button', onclick: () => output(number) }, 'Read again');
-    const held = result.contains(document.activeElement);
-    result.replaceChildren(element('p', { class: 'muted' }, tail.cut ? `the end of ${memory(tail.size)}` : memory(tail.size)), text, again);
-    if (held) again.focus({ preventScroll: true });
-    text.scrollTop = text.scrollHeight;
-  } catch (error) {
-    if (chosen !== number || whole) return;
-    tell(error.message, 'bad');
-    result.firstElementChild.dataset.of = 'output';
-  }
+/** Follows the output of a job. */
+let following = null;
+function output(number) {
+  following?.stop();
+  const isHere = () => chosen === number && !whole;
+  following = new Output($('result'), {
+    read: from => ask(`/api/jobs/${number}/log${from === null ? '' : `?from=${from}`}`).then(answer => answer.json()),
+    isOver: () => known?.state === 'ended',
+    failed: (error, isFirst) => {
+      if (!isHere()) return;
+      if (!isFirst) return write(following.size, error.message);
+      tell(error.message, 'bad');
+      $('result').firstElementChild.dataset.of = 'output';
+    },
+  });
+}
+
+/** Asks what starts now, while that is on the screen: the server offers only what the daemon would start. */
+let offeredAt = -Infinity, offering = null, isVisible = false;
+new IntersectionObserver(entries => { isVisible = entries.at(-1).isIntersecting; offers(); }).observe($('holes-section'));
+function offers() {
+  if (!state?.daemon) return;
+  queues($('ask-queue'), state.moment.pools.map(pool => pool.name));
+  if (instant !== null) return holes([], 'Known for the present only.');
+  if (!isVisible || offering !== null) return;
+  offering = setTimeout(async () => {
+    offeredAt = performance.now();
+    const found = await ask('/api/offers', { signal: AbortSignal.timeout(2 * ANSWER_MOST) }).then(answer => answer.json(), error => error);
+    offering = null;
+    if (instant !== null) return;
+    if (found instanceof Error) holes([], `What starts now is not known: ${found.message}`);
+    else holes(found, 'Nothing would start now. The line below asks for a promise.');
+  }, Math.max(0, offeredAt + OFFERS_EVERY - performance.now()));
 }
 
 /** Shows what starts now: a click fills the form, and shows the promise as an outline in the chart. */
-function holes() {
-  const lasts = hole => hole.until === null || hole.until - clock() >= MINUTE, list = $('holes');
-  const found = moment.pools.flatMap(pool => pool.holes.filter(lasts).map(hole => ({ ...hole, queue: pool.name })));
-  const made = new Map([...list.children].map(button => [button.dataset.key, button]));
-  const time = hole => hole.until === null ? 'any time' : `at most ${span(hole.until - clock())}`;
-  arrange(list, found.map(hole => {
-    const key = `${hole.procs} ${hole.queue}`;
-    const button = made.get(key) ?? element('button', { type: 'button', 'data-key': key, onclick: event => fill(event.currentTarget.hole) });
-    button.hole = hole;
-    write(button, `${counted(hole.procs, 'processor')} of ${hole.queue} for ${time(hole)}`);
+function holes(found, none) {
+  const list = $('holes'), made = new Map([...list.children].map(button => [button.dataset.key, button]));
+  arrange(list, found.map(offer => {
+    const key = `${offer.procs} ${offer.queue}`;
+    const button = made.get(key) ?? element('button', { type: 'button', 'data-key': key, onclick: event => fill(event.currentTarget.offer) });
+    button.offer = offer;
+    write(button, `${counted(offer.procs, 'processor')} of ${offer.queue} for ${span(60e3 * offer.minutes)}`);
     return button;
   }));
   $('no-holes').hidden = found.length > 0;
-  write($('no-holes'), instant === null ? 'Nothing starts now; what would be promised is told by the line below.' : 'Known for the present only.');
-  queues($('ask-queue'), state.moment.pools.map(pool => pool.name));
+  write($('no-holes'), none);
 }
 
 /** Offers the queues. The chosen one stays. */
@@ -536,13 +664,10 @@ function queues(select, names) {
   else forget();
 }
 
-function fill(hole) {
-  const minutes = hole.until === null ? 60 : Math.floor((hole.until - clock()) / MINUTE);
-  // It has become too short since it was offered.
-  if (minutes < 1) return holes();
-  $('ask-procs').value = hole.procs;
-  $('ask-minutes').value = minutes;
-  $('ask-queue').value = hole.queue;
+function fill({ procs, minutes, queue }) {
+  Object.assign($('ask-procs'), { value: procs });
+  Object.assign($('ask-minutes'), { value: minutes });
+  $('ask-queue').value = queue;
   quote();
 }
 
@@ -581,10 +706,10 @@ async function quote() {
   if (answered !== null) answered = performance.now();
   try {
     const response = await ask('/api/quote', { method: 'POST', body: JSON.stringify({ cpus, time: 60 * minutes, queue }) });
-    const { windows: [window], forecast } = await response.json();
+    const { windows: [window], forecast, starts_now: isAtOnce } = await response.json();
     if (turn !== question) return;
     const start = window ? Date.parse(window.start) : forecast ? Date.parse(forecast.median) : null;
-    const when = start === null ? 'no start would be promised' : start <= clock() + 2000 ? 'starts at once'
+    const when = start === null ? 'no start would be promised' : isAtOnce ? 'starts at once'
       : window ? `would be promised a start by ${chart.label(minute(start), 60e3)}` : `would likely start at ${chart.label(start, 60e3)}`;
     const told = `Such a job ${when}: `, command = `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`;
     // The same text again would be read again, and would end a selection.
@@ -671,7 +796,16 @@ function named(at, text) {
   $('slider').setAttribute('aria-valuetext', $('instant').textContent);
 }
 
-function take(next) {
+function take(content) {
+  const next = content.state, names = groups => JSON.stringify(groups?.map(group => group.name));
+  const isInPlace = names(state?.groups) === names(next.groups), isNew = state?.version !== content.version;
+  if (content.parts && parts !== content.parts) takeParts(content.parts, content.version, isInPlace);
+  const rows = instant === null && content.parts?.lists;
+  if (isNew) takeState(next);
+  if (rows) arrived(rows);
+}
+
+function takeState(next) {
   state = next;
   if (instant === null) moment = next.moment;
   const told = next.moment.now - performance.now();
@@ -702,7 +836,8 @@ addEventListener('popstate', restore);
 $('ask').addEventListener('submit', event => { event.preventDefault(); quote(); });
 // A field that is empty while it is typed is no mistake yet.
 $('ask').addEventListener('input', () => { if (!wrong(false)) forget(); });
-for (const id of ['find', 'own']) $(id).addEventListener('input', () => { for (const [, list] of listed) list.top(); lists(); });
+for (const id of ['find', 'own', 'which']) $(id).addEventListener('input', filter);
+for (const bar of document.querySelectorAll('[role=toolbar]')) rove(bar);
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape' && chosen !== null) close();
   const types = /INPUT|SELECT/.test(document.activeElement.tagName) && document.activeElement !== $('slider');
@@ -712,9 +847,14 @@ document.addEventListener('keydown', event => {
 });
 
 const first = $('state');
+let begin = null;
 if (first) {
   // The page as the server drew it is painted first. A page in the background has no frames.
   if (!document.hidden) await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
-  take(JSON.parse(first.textContent));
+  const found = JSON.parse(first.textContent);
+  takeState(found);
+  // Behind a proxy another server may answer by now.
+  if (given) begin = { version: found.version, state: found };
 } else if (!stored.get()) problem('connection', 'this page has no key; open the link that `miserly ui` printed last, and then this address in the same tab');
-follow({ ask, take, problem: text => problem('connection', text) });
+changed = follow({ ask, take, wants, known: begin, problem: text => problem('connection', text),
+  unanswered: () => { for (const name of [...awaited.keys()]) answer(name, null); } });

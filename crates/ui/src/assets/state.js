@@ -1,4 +1,4 @@
-// The states of the server: a whole one at the begin of a connection, and then differences.
+// The contents of the server: all of one at the begin of a connection, and then differences.
 
 // The server sends a comment each 15 s, so a longer silence is a broken connection.
 const SILENCE_MOST = 45e3;
@@ -7,11 +7,37 @@ export const ANSWER_MOST = 5e3;
 // A longer time without a tick, and the computer slept.
 const SLEEP_LEAST = 10e3;
 
-/** Follows the states of the server. After a break it goes on by itself. */
-export async function follow({ ask, take, problem }) {
-  for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
+/** Follows the contents of the server: the state, and the parts that the page wants. After a break it goes on by itself. `known` is the content
+ *  of the page at its begin. Returns a function that is called when the page wants other parts. */
+export function follow({ ask, take, problem, wants, unanswered, known }) {
+  const [watcher] = crypto.getRandomValues(new Uint32Array(1));
+  let sending = false, sent = null;
+  const open = (have, signal) => {
+    sent = JSON.stringify(wants());
+    return ask(`/api/events?watcher=${watcher}${have ? `&have=${have.version}` : ''}`, { method: 'POST', body: sent, signal });
+  };
+  keepOn({ open, take, problem, known });
+  // One request at a time, so that none passes another.
+  return async () => {
+    if (sending || sent === null) return;
+    sending = true;
     try {
-      await listen(ask, next => {
+      for (let next; (next = JSON.stringify(wants())) !== sent;) {
+        await ask(`/api/wants/${watcher}`, { method: 'POST', body: next, signal: AbortSignal.timeout(2 * ANSWER_MOST) });
+        sent = next;
+      }
+    } catch (error) {
+      unanswered(error);
+    } finally {
+      sending = false;
+    }
+  };
+}
+
+async function keepOn({ open, take, problem, known }) {
+  for (let pause = 500, have = known; ; pause = Math.min(2 * pause, 8000), have = null) {
+    try {
+      await listen(open, have, next => {
         pause = 500;
         problem(null);
         if (next) take(next);
@@ -25,8 +51,8 @@ export async function follow({ ask, take, problem }) {
   }
 }
 
-/** Takes states until the connection ends. Behind a frozen tunnel, or after a sleep, it would never end by itself. */
-async function listen(ask, heard) {
+/** Takes contents until the connection ends. Behind a frozen tunnel, or after a sleep, it would never end by itself. */
+async function listen(open, have, heard) {
   const stop = new AbortController(), silent = new Error('the server is silent');
   let timer = setTimeout(() => stop.abort(silent), ANSWER_MOST), tick = Date.now();
   // The clock of timers may stand still in a sleep. A page in the background has few ticks.
@@ -37,20 +63,20 @@ async function listen(ask, heard) {
     if (was && seen && tick - before > SLEEP_LEAST) stop.abort(new Error('the computer slept'));
   }, 1000);
   try {
-    const response = await ask('/api/events', { signal: stop.signal });
+    const response = await open(have, stop.signal);
     clearTimeout(timer);
     timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let rest = '', state = null; ;) {
+    for (let rest = '', content = have; ;) {
       const { value, done } = await reader.read();
       if (done) return;
       clearTimeout(timer);
       timer = setTimeout(() => stop.abort(silent), SILENCE_MOST);
       const events = (rest + value).split('\n\n');
       rest = events.pop();
-      const next = events.reduce(received, state);
-      heard(next === state ? null : next);
-      state = next;
+      const next = events.reduce(received, content);
+      heard(next === content ? null : next);
+      content = next;
     }
   } catch (error) {
     throw stop.signal.aborted ? stop.signal.reason : error;
@@ -61,21 +87,24 @@ async function listen(ask, heard) {
   }
 }
 
-/** Returns the state after an event: a state, or the difference to the last one. */
-function received(state, event) {
-  const fields = Object.fromEntries(event.split('\n').map(text => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1).trim()]));
-  if (!fields.data) return state;
-  const data = JSON.parse(fields.data);
-  if (fields.event === 'state') return data;
-  // The next connection begins with a whole state.
-  if (data.from !== state?.version) throw new Error('a change was missed');
-  return patched(state, data.patch);
+/** Returns the content after an event: all of it, or the difference to the last one. */
+function received(content, event) {
+  if (!event.startsWith('data:')) return content;
+  const { version, from, patch } = JSON.parse(event.slice(5));
+  // The next connection begins with all of the content.
+  if (from !== undefined && from !== content?.state.version) throw new Error('a change was missed');
+  const { state, parts } = patched({ state: content?.state, parts: content?.parts }, patch);
+  return { version, state, parts };
 }
 
 /** Returns a value after a patch, as patch.rs makes it. Parts that did not change are those of the old value. */
 function patched(old, patch) {
   if (Array.isArray(patch)) return patch[0];
   const value = Array.isArray(old) ? [...old] : { ...old };
+  if (Array.isArray(old) && patch['~']) {
+    for (const [place, gone, came] of patch['~'].toReversed()) value.splice(place, gone, ...Array.isArray(came) ? came : patched(value.slice(place, place + gone), came));
+    return value;
+  }
   for (const [key, part] of Object.entries(patch)) {
     if (Array.isArray(part) && !part.length) delete value[key];
     else value[key] = patched(value[key], part);

@@ -29,6 +29,32 @@ export function arrange(into, wanted) {
   }
 }
 
+/** Fills a bar with shares of it, each with the name of its colour. */
+export function share(bar, shares) {
+  let from = 0;
+  const stops = shares.map(([size, colour]) => `var(${colour}) ${100 * from}% ${100 * (from += size)}%`);
+  const next = `linear-gradient(90deg, ${[...stops, `transparent ${100 * from}%`].join(', ')})`;
+  if (bar.dataset.shares === next) return;
+  bar.dataset.shares = next;
+  bar.style.background = next;
+}
+
+/** Makes elements one stop of the tab key. The arrow keys move among them. */
+export function rove(into, stops = () => [...into.querySelectorAll('button')]) {
+  const all = stops();
+  if (all.length && !all.some(stop => stop.tabIndex === 0 && all.filter(other => other.tabIndex === 0).length === 1)) all.forEach((stop, at) => stop.setAttribute('tabindex', at ? -1 : 0));
+  into.onkeydown = event => {
+    const now = stops(), at = now.indexOf(document.activeElement);
+    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: now.length - 1 }[event.key];
+    if (at < 0 || to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const next = now[Math.min(Math.max(to, 0), now.length - 1)];
+    now[at].setAttribute('tabindex', -1);
+    next.setAttribute('tabindex', 0);
+    next.focus();
+  };
+}
+
 export const memory = bytes => {
   for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
     if (bytes >= size) return `${+(bytes / size).toFixed(1)} ${unit}`;
@@ -46,8 +72,16 @@ export const counted = (number, word) => `${number} ${word}${number === 1 ? '' :
 
 const percent = (part, whole) => whole ? Math.round(100 * part / whole) : 0;
 
+/** Returns whether what an element shows has changed since it was asked last. */
+function isNew(into, value) {
+  const key = JSON.stringify(value), before = into.dataset.key;
+  into.dataset.key = key;
+  return key !== before;
+}
+
 /** Shows the pools: held, reserved and free are told apart by pattern and in words, not by colour alone. */
 export function pools(into, moment) {
+  if (!isNew(into, moment.pools.map(({ hosts, holes, ...pool }) => pool))) return;
   into.replaceChildren(...moment.pools.map(pool => {
     const words = `${pool.held} of ${pool.cpus} processors held, ${pool.reserved} idle but reserved, ${pool.free} free${pool.offline ? `, ${pool.offline} offline` : ''}`;
     const box = element('div', { class: 'pool' },
@@ -61,7 +95,7 @@ export function pools(into, moment) {
   }));
 }
 
-function svg(name, attributes, ...children) {
+export function svg(name, attributes, ...children) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
@@ -90,6 +124,7 @@ function day(used) {
 
 /** Shows the last changes. */
 export function changes(list, found) {
+  if (!isNew(list, found)) return;
   list.replaceChildren(...Object.keys(found).sort((one, other) => other - one).map(number => found[number]).map(change => element('li', {}, element('span', { class: 'muted' }, `${change.text.slice(-8)} `), change.sentence)));
   if (!list.children.length) list.replaceChildren(element('li', { class: 'muted' }, 'none since this page was started'));
 }
@@ -111,7 +146,7 @@ export function account(into, { account: { promises, kept, late, lost, withdrawn
   if (slack != null) parts.push(`half of the jobs start ${early(slack)} their first promise`);
   if (forecasts) {
     const [half, most, nearly] = forecasts.kept.map(kept => percent(kept, forecasts.audited));
-    parts.push(`of ${forecasts.audited} audited forecasts ${half} % held the bound of 50 %, ${most} % that of 80 %, ${nearly} % that of 95 %`);
+    parts.push(`of ${counted(forecasts.audited, 'started job')} with a forecast ${half} % started by the likely start, ${most} % by the bound of 80 %, ${nearly} % by that of 95 %`);
   }
   write(into, promises || forecasts ? parts.join('; ') : '');
 }

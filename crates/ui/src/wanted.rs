@@ -1,0 +1,164 @@
+//! The parts of the content that a page shows beside its state: rows of lists, and parts of the chart.
+//!
+//! A page says what it wants, and the stream of its events has these parts after each change, as differences. Pages that want the same
+//! share the work.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use miserly_scene::{CurvePart, TileRequest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::answer::Refusal;
+use crate::lists::ListsQuestion;
+use crate::live::Shown;
+
+/// The most parts of the chart of a page.
+const PARTS_MOST: usize = 64;
+
+/// The most columns of a part of the curves.
+const COLUMNS_MOST: usize = 1024;
+
+/// The most pages that are followed at once.
+const WATCHERS_MOST: usize = 10_000;
+
+/// What a page wants.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// The rows of the lists; `None` while an earlier instant is shown.
+    lists: Option<ListsQuestion>,
+    /// The parts of the chart, by names of the page.
+    tiles: BTreeMap<String, TileRequest>,
+    /// The parts of the curves, by names of the page.
+    curves: BTreeMap<String, CurvesRequest>,
+    /// The same as a text, by which pages that want the same are known.
+    #[serde(skip)]
+    pub(crate) key: String,
+}
+
+/// A part of the curves.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct CurvesRequest {
+    from: i64,
+    column: i64,
+    columns: usize,
+}
+
+impl Wanted {
+    /// Returns what a page wants, with its key.
+    ///
+    /// # Errors
+    /// If it wants too many parts.
+    pub(crate) fn checked(self) -> Result<Arc<Wanted>, Refusal> {
+        if self.tiles.len() + self.curves.len() > PARTS_MOST {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "there are too many parts of the chart"));
+        }
+        let key = serde_json::to_string(&self).unwrap_or_default();
+        Ok(Arc::new(Wanted { key, ..self }))
+    }
+
+    /// Returns the parts. A part of the chart that does not exist is null.
+    pub(crate) fn parts_of(&self, shown: &Shown) -> Value {
+        let lists = self.lists.as_ref().map(|question| shown.listing.part(question));
+        let tiles: BTreeMap<&String, Value> = self
+            .tiles
+            .iter()
+            .map(|(name, request)| (name, shown.bars.tile(request).map_or(Value::Null, |tile| json!(tile))))
+            .collect();
+        let curves: BTreeMap<&String, Option<Vec<CurvePart>>> =
+            self.curves.iter().map(|(name, request)| (name, request.part_of(shown))).collect();
+        json!({"lists": lists, "tiles": tiles, "curves": curves})
+    }
+}
+
+impl CurvesRequest {
+    fn part_of(&self, shown: &Shown) -> Option<Vec<CurvePart>> {
+        let CurvesRequest { from, column, columns } = *self;
+        let is_allowed = column >= 1 && (1..=COLUMNS_MOST).contains(&columns);
+        let part = || shown.bars.curves.iter().map(|curves| curves.part(from, column, columns)).collect();
+        is_allowed.then(part)
+    }
+}
+
+/// The pages that follow the stream, by numbers that they choose.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watchers(Arc<Mutex<BTreeMap<u64, watch::Sender<Arc<Wanted>>>>>);
+
+/// A page that follows the stream, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    number: u64,
+    watchers: Watchers,
+    pub(crate) wanted: watch::Receiver<Arc<Wanted>>,
+}
+
+impl Watchers {
+    /// Adds a page. A page that opens its stream again replaces its earlier one.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub(crate) fn add(&self, number: u64, wanted: Arc<Wanted>) -> Result<Watcher, Refusal> {
+        let (sender, wanted) = watch::channel(wanted);
+        let mut known = self.locked();
+        if known.len() >= WATCHERS_MOST && !known.contains_key(&number) {
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open"));
+        }
+        known.insert(number, sender);
+        drop(known);
+        Ok(Watcher { number, watchers: self.clone(), wanted })
+    }
+
+    /// Replaces what a page wants.
+    ///
+    /// # Errors
+    /// If it does not follow the stream.
+    pub(crate) fn replace(&self, number: u64, wanted: Arc<Wanted>) -> Result<(), Refusal> {
+        let gone = || Refusal::new(StatusCode::NOT_FOUND, "this page does not follow the events");
+        self.locked().get(&number).ok_or_else(gone)?.send_replace(wanted);
+        Ok(())
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, watch::Sender<Arc<Wanted>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let mut known = self.watchers.locked();
+        // The page may have opened its stream again.
+        if known.get(&self.number).is_some_and(|sender| sender.subscribe().same_channel(&self.wanted)) {
+            known.remove(&self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_left_is_forgotten_unless_it_is_back() {
+        let watchers = Watchers::default();
+        let wanted = || Wanted::default().checked().unwrap();
+        let first = watchers.add(7, wanted()).unwrap();
+        let second = watchers.add(7, wanted()).unwrap();
+        drop(first);
+        watchers.replace(7, wanted()).unwrap();
+        assert!(second.wanted.has_changed().unwrap());
+        drop(second);
+        assert!(watchers.replace(7, wanted()).is_err());
+    }
+
+    #[test]
+    fn a_page_wants_few_parts() {
+        let tiles =
+            |count: usize| (0..count).map(|name| (name.to_string(), TileRequest::default())).collect();
+        let wanted = |count| Wanted { tiles: tiles(count), ..Wanted::default() }.checked();
+        assert!(wanted(PARTS_MOST).is_ok() && wanted(PARTS_MOST + 1).is_err());
+    }
+}
