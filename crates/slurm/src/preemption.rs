@@ -290,20 +290,17 @@ impl Cluster {
         PreemptionKind { partition, quality: job.qos.clone(), is_bound }
     }
 
-    /// Returns why a waiting job that may preempt others has no forecast: it may suspend running jobs in a way that is not simulated, or
-    /// jobs are suspended already.
+    /// Returns why a waiting job that may preempt others has no forecast, if it may suspend running jobs.
     pub(crate) fn may_suspend(&self, job: &Job, qualities: &[Quality]) -> Option<String> {
-        let settings = self.configuration.preemption.as_ref().filter(|settings| settings.is_enabled())?;
+        if !self.preempts() {
+            return None;
+        }
         let kind = self.preemption_kind(job, false);
         let is_victim = |other: &&Job| {
             let victim = self.preemption_kind(other, false);
-            let is_unknown = match other.state {
-                JobState::Running => settings.is_by_quality(),
-                JobState::Suspended => true,
-                _ => false,
-            };
+            let is_there = matches!(other.state, JobState::Running | JobState::Suspended);
             let is_suspended = || self.victims(&victim, qualities, [vec![], vec![]]);
-            is_unknown
+            is_there
                 && self.may_preempt(&kind, &victim, qualities)
                 && is_suspended().is_some_and(|victims| victims.mode == Mode::Suspend)
         };
