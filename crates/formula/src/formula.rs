@@ -155,6 +155,11 @@ impl Formula {
         self.steps.contains(&Op::Name(name))
     }
 
+    /// Returns how often the formula mentions the name with this index.
+    pub fn count(&self, name: usize) -> usize {
+        self.steps.iter().filter(|step| **step == Op::Name(name)).count()
+    }
+
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }

@@ -1,6 +1,6 @@
 //! Preemption, as the configuration of a cluster has it, for the policy `slurm`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::{Limit, limit};
 use crate::{Cluster, Job, JobState, Quality};
@@ -210,10 +210,7 @@ impl Cluster {
         let Some(settings) = &self.configuration.preemption else { return false };
         let partition = |kind: &PreemptionKind| self.partitions.get(&kind.partition);
         let Some((of_by, of_kind)) = partition(by).zip(partition(kind)) else { return false };
-        if !of_by.nodes.iter().any(|node| of_kind.nodes.contains(node)) {
-            return false;
-        }
-        if settings.is_by_quality() {
+        let is_above = if settings.is_by_quality() {
             let names = |quality: &&Quality| Some(&quality.name) == by.quality.as_ref();
             let preempts = |quality: &Quality| {
                 let modes = [Some(&settings.mode), quality.preempt_mode.as_ref()];
@@ -225,7 +222,12 @@ impl Cluster {
             qualities.iter().find(names).is_some_and(preempts)
         } else {
             of_by.tier > of_kind.tier
-        }
+        };
+        let share_a_node = || {
+            let nodes: BTreeSet<&String> = of_kind.nodes.iter().collect();
+            of_by.nodes.iter().any(|node| nodes.contains(node))
+        };
+        is_above && share_a_node()
     }
 
     /// Returns how jobs of a kind are preempted by jobs of these queues, if they may be.
@@ -292,7 +294,8 @@ impl Cluster {
 
     /// Returns why a waiting job that may preempt others has no forecast, if it may suspend running jobs.
     pub(crate) fn may_suspend(&self, job: &Job, qualities: &[Quality]) -> Option<String> {
-        if !self.preempts() {
+        let settings = self.configuration.preemption.as_ref().filter(|_| self.preempts())?;
+        if !self.preempt_modes(settings, qualities).iter().any(|(_, mode)| has_word(mode, "suspend")) {
             return None;
         }
         let kind = self.preemption_kind(job, false);

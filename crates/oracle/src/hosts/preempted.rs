@@ -145,6 +145,9 @@ pub(super) fn start_over(
     };
     take_turns(world, cycles, Some((job, &parts)));
     world.start(job, parts);
+    for job in take_turns(world, cycles, None) {
+        resume(world, job);
+    }
     true
 }
 
@@ -158,6 +161,12 @@ fn take_turns(world: &mut World<'_>, cycles: NaiveCycles, new: Option<(usize, &V
     turns.sort_by_key(|job| running(*job).map_or(world.now, |running| running.since));
     turns.sort_by_key(|job| running(*job).is_some_and(|running| running.paused.is_some()));
     turns.sort_by_key(|job| std::cmp::Reverse(level(world.request(*job).queue, cycles)));
+    // First those that keep their processors whoever comes: no job that starts now, or none at all, suspends them.
+    let is_lent = |job: usize| {
+        let rule = rule(world.request(job), cycles).filter(|rule| rule.suspended);
+        rule.is_some_and(|rule| new.is_none_or(|(by, _)| has(rule.by, world.request(by).queue)))
+    };
+    turns.sort_by_key(|job| running(*job).is_none_or(|running| running.paused.is_some()) || is_lent(*job));
     let mut left: Vec<u64> =
         world.machine.hosts().iter().map(|host| host.capacity.cpus_count().get()).collect();
     let (mut stop, mut resume) = (vec![], vec![]);

@@ -52,6 +52,7 @@ fn main_loop(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
             None if preempted::start_over(world, job, &open, cycles) => {}
             None => {
                 preempted::make_room(world, job, &open, cycles);
+                open.retain(|host| !preempted::completing(world).contains(host));
                 open.retain(|host| !permits(world, &demand, *host));
             }
         }

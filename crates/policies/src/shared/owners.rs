@@ -17,8 +17,8 @@ use super::staircase::{Admits, Everything};
 /// again at each pass. Instead, each owner has a queue in the order of arrival, and a [walk](OwnerWalk) merges them. It
 /// computes bounds on the ranks of the first job of each queue that fits, and an exact rank only where the bounds overlap.
 ///
-/// With n jobs of u owners and chunks of c, insertion and removal are O(c + n / c). A walk is O(n / c) and O(u) bounds, and
-/// O(log u) for each job that it returns.
+/// With n jobs and chunks of c, insertion and removal are O(c + n / c). A walk is O(n / c + u) for all u owners that ever had a
+/// job, with a bound for each that has one which fits, and O(log u) for each job that it returns.
 #[derive(Clone, Debug, Default)]
 pub struct OwnerIndex {
     owners: BTreeMap<[Option<u32>; 2], usize>,

@@ -258,8 +258,15 @@ proptest! {
 
 #[test]
 fn jobs_of_an_owner_may_cross() {
-    let texts =
-        ["usage - wait", "wait * usage", "procs - usage", "sqrt(wait) - usage", "wait - fair_tree", "wait"];
+    let texts = [
+        "usage - wait",
+        "wait * usage",
+        "procs - usage",
+        "sqrt(wait) - usage",
+        "wait - fair_tree",
+        "3 * wait - 2 * wait - usage",
+        "wait",
+    ];
     for text in texts {
         assert!(!Order::by_formula(Priority::largest(text).unwrap()).ranks_owners(), "{text}");
     }

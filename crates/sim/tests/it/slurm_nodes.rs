@@ -187,16 +187,44 @@ fn few_and_unimportant_jobs_are_preempted() {
 }
 
 #[test]
-fn a_job_that_preempted_waits_before_it_preempts_again() {
+fn the_place_of_a_preempted_job_is_free_for_all() {
     // The place of the first job is taken by a job of queue 3 of a higher priority, which leaves for no other one.
     let jobs = [(0, 1, 16, 90, 90), (2, 2, 16, 9, 9), (2, 3, 16, 5, 5), (9, 1, 16, 90, 90)];
     let rules = "order='queue', preempt='1: by=2+3', preempt_completing=5s, requeue_delay=30s";
     // Both preempted it at 2; job 2 starts behind job 3, at once.
     assert_eq!(preempted(rules, &jobs), [Some(111), Some(12), Some(7), Some(21)]);
-    // The job of queue 1 that starts at 9 is there until the retry at 45, for the cycle at 50.
-    let later = [(0, 1, 16, 90, 90), (2, 2, 16, 9, 9), (3, 3, 8, 5, 5), (9, 1, 16, 90, 90)];
-    let starts = preempted("preempt='1: by=2', preempt_completing=5s, requeue_delay=30s", &later);
-    assert_eq!(starts[1], Some(7));
+}
+
+#[test]
+fn a_suspended_job_keeps_its_place_and_resumes_there() {
+    // The starts and ends of jobs, each by its submission, queue, processors and runtime.
+    let run = |jobs: &[(i64, u32, u64, i64)]| {
+        let plain: Vec<_> =
+            jobs.iter().map(|&(submit, _, procs, time)| (submit, procs, time, time)).collect();
+        let mut all = jobs_of(&plain);
+        for (job, (_, queue, ..)) in all.iter_mut().zip(jobs) {
+            job.request.queue = Some(*queue);
+        }
+        let nodes = machine(&[(4, 0); 4]).with_spread(Spread::Any);
+        let policy = "slurm(bf_interval=10s, bf_resolution=1s, preempt='1: by=2, mode=suspend')";
+        let ended = run_on(&nodes, &all, policy, EventOrder::Batched).0;
+        ended.iter().map(|job| (job.start.secs(), job.end.secs())).collect::<Vec<_>>()
+    };
+    // A third job of the lower queue waits for both: it gets no processor of a suspended one.
+    let all = run(&[(0, 1, 16, 20), (5, 2, 16, 20), (6, 1, 4, 10)]);
+    assert_eq!(all, [(0, 40), (5, 25), (40, 50)]);
+    // Also where the higher job has the half of them: the suspended one is off all its nodes.
+    let half = run(&[(0, 1, 16, 20), (5, 2, 8, 20), (6, 1, 4, 10)]);
+    assert_eq!(half, [(0, 40), (5, 25), (40, 50)]);
+    // A node that neither has is free for it.
+    let beside = run(&[(0, 1, 12, 20), (5, 2, 12, 20), (6, 1, 4, 10)]);
+    assert_eq!(beside, [(0, 40), (5, 25), (6, 16)]);
+    // Only jobs of queue 1 may be suspended: the other job on the first node runs on, and ends first.
+    let two = run(&[(0, 1, 2, 100), (1, 3, 2, 100), (2, 3, 12, 900), (5, 2, 2, 20)]);
+    assert_eq!(two, [(0, 120), (1, 101), (2, 902), (5, 25)]);
+    // Jobs that wait for its end start beside the job that resumes.
+    let after = run(&[(0, 1, 8, 20), (5, 2, 16, 20), (6, 1, 4, 10), (7, 2, 4, 5)]);
+    assert_eq!(after, [(0, 40), (5, 25), (25, 35), (25, 30)]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The start of a waiting job at the end of running ones.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
@@ -106,6 +107,7 @@ impl Ends {
             *room = room.plus(&share.amount);
         }
         self.running.clear();
+        let left_out: BTreeSet<JobId> = left_out.iter().copied().collect();
         for job in ledger.running().filter(|job| !left_out.contains(job)) {
             // The resources of a released job are free already.
             if let State::Running { expected, placement, released: false, .. } = &ledger.entry(job).state {

@@ -200,6 +200,7 @@ impl<P: CyclePlan> SlurmLike<P> {
                 self.start(context, &job, place, reason)?;
             } else if !self.refuse_if_too_large(context, &job)? && !self.start_over(context, &job, &open)? {
                 self.preempt(context, &job, &open)?;
+                open.difference_with(&self.completing);
                 if !self.plan.close(context.now(), context.ledger(), &job, &mut open) {
                     return Ok(());
                 }

@@ -201,9 +201,10 @@ impl PreemptionRules {
     /// Returns the level of each queue: above those of all queues whose jobs its own preempt. Other queues have level 0.
     pub(super) fn levels(&self) -> BTreeMap<u32, usize> {
         let mut levels = BTreeMap::new();
-        // A chain of queues is not longer than there are queues, unless two of them preempt each other.
-        let most: usize = self.0.iter().map(|rule| rule.queues.len() + rule.by.len()).sum();
-        for _ in 0..most {
+        // A chain of queues is not longer than there are queues, unless they preempt each other in a circle.
+        let most = self.number_of_queues();
+        for _ in 0..=most {
+            let before = levels.clone();
             for rule in &self.0 {
                 let below = rule.queues.iter().map(|queue| level(&levels, *queue)).max().unwrap_or(0);
                 for queue in &rule.by {
@@ -211,16 +212,22 @@ impl PreemptionRules {
                     levels.insert(*queue, above);
                 }
             }
+            if levels == before {
+                break;
+            }
         }
         levels
     }
 
     /// Returns whether queues preempt each other in a circle: their jobs would take turns without an end.
     fn has_circle(&self) -> bool {
-        let queues = self.0.iter().flat_map(|rule| rule.queues.iter().chain(&rule.by));
-        let number = queues.collect::<BTreeSet<_>>().len();
         // The highest queue is above all others at most.
-        self.levels().values().any(|level| *level >= number)
+        self.levels().values().any(|level| *level >= self.number_of_queues())
+    }
+
+    fn number_of_queues(&self) -> usize {
+        let queues = self.0.iter().flat_map(|rule| rule.queues.iter().chain(&rule.by));
+        queues.collect::<BTreeSet<_>>().len()
     }
 
     fn of_queue(&self, queue: u32) -> Option<&PreemptionRule> {
@@ -290,6 +297,13 @@ impl PreemptionRules {
                 .is_some_and(|placement| placement.shares().iter().any(|share| open[share.host.index()]))
         };
         candidates.retain(is_open);
+        // Room only grows with each job that leaves.
+        let mut without_all = free_beside(ledger, |_| false);
+        for share in candidates.iter().filter_map(|job| placement(*job)).flat_map(Placement::shares) {
+            let room = &mut without_all[share.host.index()];
+            *room = room.plus(&share.amount);
+        }
+        hosts_in(&without_all)?;
         let count = candidates.len() as u64;
         let mut searches = 0;
         loop {

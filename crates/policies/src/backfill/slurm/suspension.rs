@@ -10,11 +10,12 @@ use miserly_core::{
 
 use super::SlurmLike;
 use super::plan::CyclePlan;
+use super::preemption::Mode;
 use crate::shared::{Waiting, head_start_reason};
 
 /// Returns the free resources of each host for a job that may use the processors of some jobs. Suspended jobs count beside the running
 /// ones, as far as the host has their processors.
-pub(super) fn free_beside(ledger: &Ledger, is_over: impl Fn(&Request) -> bool) -> Vec<Resources> {
+pub(super) fn free_beside(ledger: &Ledger, lends: impl Fn(&Request) -> bool) -> Vec<Resources> {
     let mut free = ledger.free_hosts().each().to_vec();
     let mut change = |job: JobId, changed: fn(u64, u64) -> u64| {
         for share in ledger.entry(job).placement().into_iter().flat_map(Placement::shares) {
@@ -25,10 +26,10 @@ pub(super) fn free_beside(ledger: &Ledger, is_over: impl Fn(&Request) -> bool) -
     };
     let is_lent = |job: &JobId| {
         let entry = ledger.entry(*job);
-        matches!(entry.state, State::Running { released: false, .. }) && is_over(&entry.request)
+        matches!(entry.state, State::Running { released: false, .. }) && lends(&entry.request)
     };
     ledger.running().filter(is_lent).for_each(|job| change(job, u64::saturating_add));
-    let suspended = ledger.suspended().filter(|job| !is_over(ledger.request(*job)));
+    let suspended = ledger.suspended().filter(|job| !lends(ledger.request(*job)));
     suspended.for_each(|job| change(job, u64::saturating_sub));
     free
 }
@@ -67,8 +68,8 @@ impl<P: CyclePlan> SlurmLike<P> {
             return Ok(false);
         }
         let place_over = |below: usize| {
-            let is_over = |victim: &Request| self.level(victim) < below && rules.suspend(&request, victim);
-            self.plan.place_in(context, job, open, &free_beside(context.ledger(), is_over))
+            let lends = |victim: &Request| self.level(victim) < below && rules.suspend(&request, victim);
+            self.plan.place_in(context, job, open, &free_beside(context.ledger(), lends))
         };
         let levels = (1..=self.level(&request)).rev();
         let Some(place) = levels.map_while(place_over).last() else { return Ok(false) };
@@ -77,6 +78,8 @@ impl<P: CyclePlan> SlurmLike<P> {
         self.suspend_for(context, Some((job, placement)))?;
         self.start(context, job, place, reason)?;
         self.plan.jobs_left(context.now(), context.ledger());
+        // A job that it suspended may have left processors of others idle.
+        self.share_processors(context)?;
         Ok(true)
     }
 
@@ -102,6 +105,12 @@ impl<P: CyclePlan> SlurmLike<P> {
         let (now, ledger) = (context.now(), context.ledger());
         let running = ledger.running().map(|job| (false, job));
         let holding = running.chain(ledger.suspended().map(|job| (true, job)));
+        let rules = &self.rules.preemption;
+        let by_whom = new.as_ref().map(|(job, _)| ledger.request(job.job));
+        let may_leave = |request: &Request| match by_whom {
+            Some(by) => rules.suspend(by, request),
+            None => rules.mode(request) == Mode::Suspend,
+        };
         let turn = |(is_suspended, job): (bool, JobId)| {
             let entry = ledger.entry(job);
             let (State::Running { start, placement, released: false, .. }
@@ -109,21 +118,24 @@ impl<P: CyclePlan> SlurmLike<P> {
             else {
                 return None;
             };
-            let key = (Reverse(self.level(&entry.request)), is_suspended, *start, entry.admitted);
+            // All others keep their processors.
+            let is_in_turn = is_suspended || may_leave(&entry.request);
+            let level = Reverse(self.level(&entry.request));
+            let key = (is_in_turn, level, is_suspended, *start, entry.admitted);
             Some((key, Some(job), placement.clone()))
         };
         let mut turns: Vec<_> = holding.filter_map(turn).collect();
         let by = new.as_ref().map_or(u64::MAX, |(job, _)| ledger.entry(job.job).admitted);
         let until = new.as_ref().map_or(Time::MAX, |(job, _)| now + job.span);
         turns.extend(new.map(|(job, placement)| {
-            let key = (Reverse(self.level(ledger.request(job.job))), false, now, by);
+            let key = (true, Reverse(self.level(ledger.request(job.job))), false, now, by);
             (key, None, placement)
         }));
         turns.sort_by_key(|(key, ..)| *key);
         let capacity = |host: &Host| host.capacity.get(Kind::Cpus);
         let mut room: Vec<u64> = ledger.machine().hosts().iter().map(capacity).collect();
         let (mut leave, mut resume) = (vec![], vec![]);
-        for ((_, is_suspended, ..), job, placement) in &turns {
+        for ((_, _, is_suspended, ..), job, placement) in &turns {
             let each =
                 || placement.shares().iter().map(|share| (share.host.index(), share.amount.get(Kind::Cpus)));
             let fits = each().all(|(host, cpus)| cpus <= room[host]);

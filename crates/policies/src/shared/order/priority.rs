@@ -165,10 +165,14 @@ impl Priority {
     }
 
     /// Returns whether the values of jobs of the same user and group follow from their waits, and none falls with the wait.
+    ///
+    /// Where a formula has the wait once, rounding keeps the order of the values.
     pub(super) fn ranks_owners(&self) -> bool {
         let others = 0..PLAIN;
         let of_owner = |name| name == WAIT || !self.formula.uses(name);
-        self.uses_usage && others.into_iter().all(of_owner) && (!self.formula.uses(WAIT) || self.rises())
+        self.uses_usage
+            && others.into_iter().all(of_owner)
+            && (!self.formula.uses(WAIT) || self.rises() && self.formula.count(WAIT) == 1)
     }
 
     /// Returns whether the value is linear in the wait, and rises with it whatever the other facts are.
