@@ -3,6 +3,9 @@
 /// The most machines of a range, as in Slurm.
 const MOST: u64 = 65_536;
 
+/// The most digits of a number, as of the largest one.
+const MOST_DIGITS: usize = 20;
+
 /// The most machines of a list.
 const MOST_OF_LIST: usize = 1_000_000;
 
@@ -59,7 +62,8 @@ fn range_numbers(range: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("Invalid range: `{range}'\n");
     let (first, end) = range.split_once('-').unwrap_or((range, range));
     let number = |text: &str| {
-        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse::<u64>().ok().filter(|_| is_number)
     };
     let (Some(least), Some(most)) = (number(first), number(end)) else { return Err(wrong()) };
@@ -174,6 +178,7 @@ mod tests {
             assert!(names(list).is_err());
         }
         assert!(names("a[99999999999999999999-99999999999999999999]").is_err());
+        assert!(names(&format!("a[{}1-9]", "0".repeat(70_000))).is_err());
     }
 
     #[test]

@@ -48,29 +48,18 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     }
     let tables = tables(&client()?)?;
     let entity = entity.to_ascii_lowercase();
-    let (usual, rows) = match entity.strip_suffix('s').unwrap_or(&entity) {
-        "assoc" | "association" => ("cluster,account,user,partition,qos", of_accounts(&tables)),
-        "account" => ("account", of_accounts(&tables)),
-        "user" => ("user,account,admin", of_accounts(&tables)),
-        "qo" => ("name", of_qos(&tables)),
-        "cluster" => ("cluster", vec![row("", "")]),
+    let (own, usual, rows) = match entity.strip_suffix('s').unwrap_or(&entity) {
+        "assoc" | "association" => ("", "cluster,account,user,partition,qos", of_accounts(&tables)),
+        "account" => ("account", "account", of_accounts(&tables)),
+        "user" => ("user", "user,account,admin", of_accounts(&tables)),
+        "qo" => ("qos", "name", of_qos(&tables)),
+        "cluster" => ("cluster", "cluster", vec![row("", "")]),
         _ => bail!("No valid entity in list command"),
     };
-    let mut format = given.value("format").unwrap_or(usual).to_owned();
-    let mut wanted = vec![];
-    for word in rest {
-        match word.split_once('=') {
-            Some((name, value)) if "format".starts_with(&name.to_ascii_lowercase()) => {
-                value.clone_into(&mut format);
-            }
-            Some((name, value)) => wanted.push((name.to_ascii_lowercase(), value.to_owned())),
-            // A name after the entity, or a word such as `withassoc`.
-            None if word.to_ascii_lowercase().starts_with("where") || word.starts_with("with") => {}
-            None => wanted.push((entity.clone(), word.clone())),
-        }
-    }
-    let rows: Vec<Row> = rows.into_iter().filter(|row| wanted.iter().all(|one| admits(row, one))).collect();
-    print(&text(&rows, &columns(&format)?, &given))?;
+    let wanted = Wanted::new(rest, own)?;
+    let rows: Vec<Row> = rows.into_iter().filter(|row| wanted.admits(row)).collect();
+    let format = wanted.format.or(given.value("format")).unwrap_or(usual);
+    print(&text(&rows, &columns(format)?, &given))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,15 +89,83 @@ fn of_qos(tables: &SlurmTables) -> Vec<Row> {
     tables.qos.keys().map(|qos| row("", qos)).collect()
 }
 
-/// Returns whether a row has a name: `user=ann`, `account=a,b`. Other conditions select all.
-fn admits(row: &Row, (what, names): &(String, String)) -> bool {
-    let own = match what.trim_end_matches('s') {
-        "user" => &row.user,
-        "account" => &row.account,
-        "qo" | "name" if row.account.is_empty() => &row.qos,
-        _ => return true,
-    };
-    names.split(',').any(|name| name == own)
+/// What a row has for a condition.
+type Own = fn(&Row) -> &str;
+
+/// The conditions: the name, the fewest letters of it, and what a row has for it.
+const CONDITIONS: [(&str, usize, Own); 6] = [
+    ("accounts", 2, |row| &row.account),
+    ("acct", 4, |row| &row.account),
+    ("clusters", 1, |_| CLUSTER),
+    ("partitions", 3, |_| ""),
+    ("qoslevel", 1, |row| &row.qos),
+    ("users", 1, |row| &row.user),
+];
+
+/// The words that change nothing, and the fewest letters of each.
+const WORDS: [(&str, usize); 10] = [
+    ("where", 5),
+    ("withassoc", 5),
+    ("withclusters", 5),
+    ("withcoordinators", 5),
+    ("withdeleted", 5),
+    ("withrawqoslevel", 5),
+    ("withsubaccounts", 5),
+    ("wolimits", 4),
+    ("wopinfo", 4),
+    ("woplimits", 4),
+];
+
+/// Returns whether a text is a name or its beginning, with at least so many letters.
+fn begins(name: &str, least: usize, text: &str) -> bool {
+    let head = name.get(..text.len()).filter(|_| text.len() >= least);
+    head.is_some_and(|head| head.eq_ignore_ascii_case(text))
+}
+
+/// The words after the entity.
+struct Wanted<'a> {
+    format: Option<&'a str>,
+    /// What a row has for each condition, and the names that the condition selects.
+    conditions: Vec<(Own, &'a str)>,
+}
+
+impl<'a> Wanted<'a> {
+    /// Parses `user=ann`, `account=a,b`, `format=account%20`, and names of the entity without a condition before them.
+    ///
+    /// # Errors
+    /// A condition that is not known. Associations have no names.
+    fn new(words: &'a [String], entity: &str) -> anyhow::Result<Wanted<'a>> {
+        let condition = |name: &str| {
+            let found = CONDITIONS.iter().find(|(full, least, _)| begins(full, *least, name));
+            found.map(|(_, _, own)| *own)
+        };
+        let mut wanted = Wanted { format: None, conditions: vec![] };
+        for word in words {
+            let (name, names) = match word.split_once('=') {
+                Some((name, format)) if begins("format", 1, name) => {
+                    wanted.format = Some(format);
+                    continue;
+                }
+                Some((name, names)) if begins("names", 1, name) => (entity, names),
+                Some(pair) => pair,
+                None if WORDS.iter().any(|(full, least)| begins(full, *least, word)) => continue,
+                // The associations as a tree are the same ones.
+                None if entity.is_empty() && begins("tree", 4, word) => continue,
+                None => (entity, word.as_str()),
+            };
+            let own = condition(name).with_context(|| format!("Unknown condition: {word}"))?;
+            wanted.conditions.push((own, names));
+        }
+        Ok(wanted)
+    }
+
+    /// Returns whether a row has a name of each condition. Slurm's names do not differ by the case of letters.
+    fn admits(&self, row: &Row) -> bool {
+        self.conditions.iter().all(|(own, names)| {
+            let is_own = |name: &str| own(row).split(',').any(|own| own.eq_ignore_ascii_case(name.trim()));
+            names.split(',').any(is_own)
+        })
+    }
 }
 
 /// Returns the columns of `account%20,user`, with their widths.
@@ -154,10 +211,50 @@ mod tests {
 
     #[test]
     fn a_condition_selects_rows() {
-        let row = Row { account: "physics".to_owned(), qos: "normal".to_owned(), user: "ann".to_owned() };
-        let admits = |what: &str, name: &str| admits(&row, &(what.to_owned(), name.to_owned()));
-        assert!(admits("user", "bob,ann") && admits("accounts", "physics") && admits("cluster", "x"));
-        assert!(!admits("user", "bob") && !admits("account", "art"));
+        let row =
+            Row { account: "physics".to_owned(), qos: "normal,long".to_owned(), user: "ann".to_owned() };
+        // None is an error.
+        let admits = |entity: &str, words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            Wanted::new(&words, entity).ok().map(|wanted| wanted.admits(&row))
+        };
+        for words in [
+            "user=bob,ann",
+            "acc=physics",
+            "acct=Physics",
+            "names=physics",
+            "where name=physics",
+            "physics",
+            "withassoc physics",
+            "WithDeleted witha withcoord wopi wopl wolimits",
+            "qos=long cluster=miserly format=account",
+        ] {
+            assert_eq!(admits("account", words), Some(true), "{words}");
+        }
+        for words in [
+            "user=bob",
+            "account=art",
+            "name=nosuch",
+            "nosuch",
+            "withassocs",
+            "with",
+            "user=ann account=art",
+            "cluster=other",
+            "partition=main",
+        ] {
+            assert_eq!(admits("account", words), Some(false), "{words}");
+        }
+        for words in ["nosuch=physics", "=physics", "a=physics", "organization=physics"] {
+            assert_eq!(admits("account", words), None, "{words}");
+        }
+        assert_eq!(admits("user", "ann"), Some(true));
+        assert_eq!(admits("user", "name=physics"), Some(false));
+        assert_eq!(admits("qos", "name=normal"), Some(true));
+        assert_eq!(admits("cluster", "name=other"), Some(false));
+        assert_eq!((admits("", "physics"), admits("", "name=physics")), (None, None));
+        assert_eq!(admits("", "tree user=ann"), Some(true));
+        let words = ["fo=account%20".to_owned()];
+        assert_eq!(Wanted::new(&words, "account").unwrap().format, Some("account%20"));
         assert!(columns("acc%20,nosuch").is_err());
         assert_eq!(columns("acc%20").unwrap()[0].1, 20);
     }

@@ -27,7 +27,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
     let client = client()?;
     let mut requested = Requested::new(&given).map_err(anyhow::Error::msg)?;
     requested.options.submission.name.get_or_insert_with(|| "interactive".to_owned());
-    let mut options = requested.finish(&given, &client)?;
+    let mut options = requested.finish(&given, &client, "Unable to allocate resources")?;
     options.submission.no_opportunistic = true;
     let mut submission = submission_of_command(&command, options)?;
     set_variables(&given, &mut submission);

@@ -93,7 +93,7 @@ fn submission(given: &Given, client: &Client, script: Script) -> anyhow::Result<
         directives(&own, &Zoned::now()).map_err(|remark| anyhow::anyhow!("line {remark} of the script"))?;
     requested.options = requested.options.or(own);
     requested.options.submission.name.get_or_insert_with(|| program_name(&name));
-    let mut options = requested.finish(given, client)?;
+    let mut options = requested.finish(given, client, "Batch job submission failed")?;
     let is_array = options.submission.array.is_some();
     let usual = if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" };
     options.submission.output.get_or_insert_with(|| usual.into());

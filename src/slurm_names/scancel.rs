@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -52,7 +53,7 @@ pub(super) fn run(words: Vec<OsString>) -> anyhow::Result<ExitCode> {
                 if given.has("verbose") {
                     note!("scancel: Terminating step {}.{step}", shown(&one.job));
                 }
-                if let Err(error) = signal_step(&client, one, step, action) {
+                if let Err(error) = signal_step(&client, one, step, action, &wanted) {
                     note!("scancel: error: {}", crate::failure::text(&error));
                     code = ExitCode::FAILURE;
                 }
@@ -103,10 +104,17 @@ fn shown(job: &JobRef) -> String {
 }
 
 /// Sends a signal to the processes of a running step, whose environments have its number. `srun` then reports its end.
+/// A step of a job that the filters do not admit gets none.
 ///
 /// # Errors
 /// If no such step runs, or if its processes are those of another user.
-fn signal_step(client: &Client, one: &NamedJob, step: &str, action: Action) -> anyhow::Result<()> {
+fn signal_step(
+    client: &Client,
+    one: &NamedJob,
+    step: &str,
+    action: Action,
+    wanted: &Wanted,
+) -> anyhow::Result<()> {
     let id = format!("{}.{step}", shown(&one.job));
     let context = || format!("Kill job error on job step id {id}");
     let found = jobs::named(client, std::slice::from_ref(one)).map_err(|error| refused(&context(), error))?;
@@ -115,6 +123,9 @@ fn signal_step(client: &Client, one: &NamedJob, step: &str, action: Action) -> a
         running_steps(&of).any(|part| part.suffix()[1..] == *step)
     };
     let job = found.iter().find(runs).with_context(|| format!("{}: Invalid job id specified", context()))?;
+    if !wanted.admits(job) {
+        return Ok(());
+    }
     let signal = match action {
         Action::Cancel => Signal::KILL,
         Action::Pause => Signal::STOP,
@@ -122,7 +133,11 @@ fn signal_step(client: &Client, one: &NamedJob, step: &str, action: Action) -> a
         Action::Signal(request) => Signal::from_named_raw(request.signal.number().into())
             .with_context(|| format!("{}: it takes no such signal", context()))?,
     };
-    let wanted = [format!("SLURM_JOB_ID={}", job.number), format!("SLURM_STEP_ID={step}")];
+    let variables = [
+        format!("MISERLY_JOB_ID={}", job.number),
+        format!("SLURM_JOB_ID={}", job.number),
+        format!("SLURM_STEP_ID={step}"),
+    ];
     let mut count = 0;
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)
@@ -132,8 +147,10 @@ fn signal_step(client: &Client, one: &NamedJob, step: &str, action: Action) -> a
         // The descriptor is opened before the environment is read, so that the number is not that of another process.
         let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
         let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
+        // A process of another user may have the same variables, and root may signal it.
+        let is_of_job = own_uid() != 0 || entry.metadata().is_ok_and(|folder| folder.uid() == job.uid);
         let has = |text: &String| environment.split(|byte| *byte == 0).any(|own| own == text.as_bytes());
-        if wanted.iter().all(has) && pidfd_send_signal(&process, signal).is_ok() {
+        if is_of_job && variables.iter().all(has) && pidfd_send_signal(&process, signal).is_ok() {
             count += 1;
         }
     }
@@ -173,9 +190,9 @@ struct Wanted {
 
 impl Wanted {
     fn new(given: &Given) -> Result<Wanted, String> {
-        // An empty variable of a script must not end all jobs.
+        // An empty variable of a script must not end all jobs, and a list drops its empty parts.
         for long in ["user", "name", "jobname", "partition", "reservation", "account", "qos", "state"] {
-            if given.all(long).any(|value| value.trim().is_empty()) {
+            if given.all(long).any(|value| value.split(',').all(|part| part.trim().is_empty())) {
                 return Err(format!("--{long}: the value is empty"));
             }
         }
@@ -221,7 +238,18 @@ mod tests {
             let given = options::parse("scancel", words.iter().map(OsString::from), false).unwrap();
             Wanted::new(&given)
         };
-        for empty in ["--name=", "--user=", "--state= ", "--partition="] {
+        for empty in [
+            "--name=",
+            "--user=",
+            "--state= ",
+            "--partition=",
+            "--partition=,",
+            "--account=,",
+            "--qos=,",
+            "--state=,",
+            "--reservation=,",
+            "--user= , ",
+        ] {
             assert!(wanted(&[empty, "--me"]).is_err(), "{empty}");
         }
         assert!(wanted(&["--user=no-such-user"]).is_err());

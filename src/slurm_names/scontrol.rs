@@ -20,6 +20,7 @@ use super::jobs::{self, NamedJob};
 use super::sacct::running_steps;
 use super::sinfo::{Partition, clock, queues};
 use super::squeue::MIN_JOB_AGE;
+use super::step::KILL_WAIT;
 use super::tables::{self, tables};
 use super::times::{instant, limit};
 use super::{CLUSTER, VERSION, client, given, host, hostlist, refused};
@@ -301,7 +302,7 @@ fn config(client: &Client) -> anyhow::Result<String> {
         ("BOOT_TIME", stamp(Some(status.since))),
         ("ClusterName", CLUSTER.to_owned()),
         ("JobRequeue", "0".to_owned()),
-        ("KillWait", "10 sec".to_owned()),
+        ("KillWait", format!("{} sec", KILL_WAIT.as_secs())),
         ("MaxArraySize", "10001".to_owned()),
         ("MaxJobCount", "1000000".to_owned()),
         ("MinJobAge", format!("{MIN_JOB_AGE} sec")),

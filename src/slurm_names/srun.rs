@@ -55,7 +55,7 @@ fn outside(given: &Given) -> anyhow::Result<ExitCode> {
     if has_step {
         (job.input, job.output, job.error) = (None, None, None);
     }
-    let options = requested.finish(&given, &client)?;
+    let options = requested.finish(&given, &client, "Unable to allocate resources")?;
     let checked = submission_of_command(&command, options).and_then(|submission| {
         check_places(&submission)?;
         Ok(submission)

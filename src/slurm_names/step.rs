@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write, stdin};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use miserly_api::client::{Client, ClientError};
-use miserly_api::model::{BeginStepRequest, EndStepRequest, Exit, program_name};
+use miserly_api::model::{BeginStepRequest, EndStepRequest, Exit, ProblemCode, program_name};
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, killpg, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, getsid};
@@ -46,8 +46,8 @@ const PASSED: [Signal; 8] = [
 /// The tries to record the begin or the end of a step, each a second after the one before. The daemon may be away.
 const TRIES: u32 = 10;
 
-/// The time after a signal at the time limit until the tasks are killed; that of `scontrol show config`.
-const KILL_WAIT: Duration = Duration::from_secs(10);
+/// The time after a signal that ends the step until the tasks are killed; that of `scontrol show config`.
+pub(super) const KILL_WAIT: Duration = Duration::from_secs(10);
 
 /// The step: its job, its number, and the number of its tasks.
 struct Step<'a> {
@@ -191,7 +191,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// Records the start of a step. Without a daemon, the step is not in the accounting.
+    /// Records the start of a step. Without a daemon, or with one of an older version, the step is not in the accounting.
     ///
     /// # Errors
     /// If the job does not run.
@@ -204,7 +204,12 @@ impl Recorded {
         match recorded() {
             Ok(recorded) => Ok(Some(recorded)),
             // The variables are those of another job, or of one that has ended.
-            Err(error) if matches!(error.downcast_ref(), Some(ClientError::Refused(_))) => {
+            Err(error)
+                if matches!(
+                    error.downcast_ref(),
+                    Some(ClientError::Refused(problem)) if problem.code != ProblemCode::Malformed
+                ) =>
+            {
                 Err(error.context(format!("Unable to create step for job {job}: Job/step is not running")))
             }
             Err(error) => {
@@ -262,9 +267,11 @@ impl Step<'_> {
         let mut printers = vec![];
         let mut inputs = vec![];
         let space = (self.mpi == Mpi::Pmi).then(|| Space::new(self.job, self.number, self.tasks));
+        let mut served = space.as_ref();
         let processes = if self.mpi == Mpi::Mpirun { 1 } else { self.tasks };
         for nth in 0..processes {
-            match self.start(nth, &shared, space.as_ref()) {
+            let socket = self.socket(&mut served)?;
+            match self.start(nth, &shared, served.zip(socket).as_ref()) {
                 Ok(mut child) => {
                     if self.given.has("label") {
                         printers.extend(labelled(nth, &mut child)?);
@@ -285,7 +292,7 @@ impl Step<'_> {
         if !inputs.is_empty() {
             small_thread().spawn(move || broadcast(inputs))?;
         }
-        let ended = self.wait(tasks, signals)?;
+        let ended = self.wait(tasks, signals, space.as_deref())?;
         for printer in printers {
             // A task that has ended may have left a process that holds its output.
             let _ = printer.join();
@@ -293,13 +300,36 @@ impl Step<'_> {
         Ok(ended)
     }
 
+    /// Returns a task's end of its socket, if the tasks are served. Without one, no more tasks are served.
+    ///
+    /// # Errors
+    /// If the kernel refuses a socket or a thread, and the sockets are requested.
+    fn socket(&self, served: &mut Option<&Arc<Space>>) -> anyhow::Result<Option<OwnedFd>> {
+        let Some(space) = *served else { return Ok(None) };
+        let error = match space.serve() {
+            Ok(socket) => return Ok(Some(socket)),
+            Err(error) => error,
+        };
+        if self.given.has("mpi") || std::env::var_os("SLURM_MPI_TYPE").is_some() {
+            let context = format!("Unable to create step for job {}: no socket for --mpi=pmi2", self.job);
+            return Err(anyhow::Error::from(error).context(context));
+        }
+        if self.given.has("verbose") {
+            note!("srun: the tasks have no sockets of PMI: {error}");
+        }
+        *served = None;
+        space.give_up();
+        Ok(None)
+    }
+
     /// Waits for all tasks, ends them at the time limit, and passes on the signals from processes of the job.
-    fn wait(&self, tasks: &mut [Task], signals: &SignalFd) -> anyhow::Result<StepEnd> {
+    fn wait(&self, tasks: &mut [Task], signals: &SignalFd, space: Option<&Space>) -> anyhow::Result<StepEnd> {
         let kills = self.given.value("kill-on-bad-exit").is_some_and(|value| value != "0");
         let rest =
             self.given.value("wait").and_then(|secs| secs.parse::<u64>().ok()).filter(|secs| *secs > 0);
         let mut worst = StepEnd::default();
-        let mut due = Due { limit: self.limit.map(|limit| now() + limit), ..Due::default() };
+        let limit = self.limit.and_then(|limit| now().checked_add(limit));
+        let mut due = Due { limit, ..Due::default() };
         loop {
             for task in tasks.iter_mut().filter(|task| task.status.is_none()) {
                 let Some(status) = task.child.try_wait()? else { continue };
@@ -308,7 +338,8 @@ impl Step<'_> {
                 if code > worst.code {
                     (worst.code, worst.signal) = (code, status.signal());
                 }
-                due.rest = due.rest.or_else(|| rest.map(|secs| now() + Duration::from_secs(secs)));
+                let rest = || rest.and_then(|secs| now().checked_add(Duration::from_secs(secs)));
+                due.rest = due.rest.or_else(rest);
             }
             if tasks.iter().all(|task| task.status.is_some()) {
                 return Ok(worst);
@@ -335,6 +366,10 @@ impl Step<'_> {
                     end(tasks, passed);
                 }
             }
+            // A task may ignore the signal that ends the step.
+            if space.is_some_and(Space::has_ended) {
+                due.kill = due.kill.or_else(|| now().checked_add(KILL_WAIT));
+            }
         }
     }
 
@@ -356,7 +391,7 @@ impl Step<'_> {
         let (job, step, host) = (self.job, self.number, &self.host);
         note!("slurmstepd: error: *** STEP {job}.{step} ON {host} CANCELLED AT {at} DUE TO TIME LIMIT ***");
         end(tasks, Signal::SIGTERM);
-        due.kill = Some(now + KILL_WAIT);
+        due.kill = now.checked_add(KILL_WAIT);
         true
     }
 
@@ -394,7 +429,12 @@ impl Step<'_> {
         command
     }
 
-    fn start(&self, nth: u64, shared: &Files, space: Option<&Arc<Space>>) -> std::io::Result<Child> {
+    fn start(
+        &self,
+        nth: u64,
+        shared: &Files,
+        served: Option<&(&Arc<Space>, OwnedFd)>,
+    ) -> std::io::Result<Child> {
         let given = self.given;
         let mut command = self.command();
         if let Some(folder) = given.value("chdir") {
@@ -411,11 +451,10 @@ impl Step<'_> {
             command.env_clear().envs(export.environment(all)).envs(of_job);
         }
         command.envs(self.variables(nth));
-        let socket = space.map(Space::serve).transpose()?;
-        if let (Some(space), Some(socket)) = (space, &socket) {
+        if let Some((space, socket)) = served {
             command.envs(space.variables(nth, socket));
         }
-        let inherited = socket.as_ref().map(AsRawFd::as_raw_fd);
+        let inherited = served.map(|(_, socket)| socket.as_raw_fd());
         let output = shared.output.of_task(self, nth)?;
         let error = match shared.error.of_task(self, nth)? {
             Some(error) => Some(error),
@@ -678,7 +717,7 @@ fn labelled(nth: u64, child: &mut Child) -> std::io::Result<Vec<JoinHandle<()>>>
 }
 
 /// Returns a thread with a small stack: the memory of the job may be small.
-fn small_thread() -> std::thread::Builder {
+pub(super) fn small_thread() -> std::thread::Builder {
     std::thread::Builder::new().stack_size(64 << 10)
 }
 

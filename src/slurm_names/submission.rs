@@ -100,11 +100,16 @@ impl Requested {
     /// Returns the options, where the daemon has filled in what depends on its queues and jobs.
     ///
     /// # Errors
-    /// If the daemon does not answer, or has no such queue.
-    pub(super) fn finish(self, given: &Given, client: &Client) -> anyhow::Result<SubmitOptions> {
+    /// If the daemon does not answer, or has no such queue. `context` is before the words of Slurm for an account.
+    pub(super) fn finish(
+        self,
+        given: &Given,
+        client: &Client,
+        context: &str,
+    ) -> anyhow::Result<SubmitOptions> {
         let Requested { mut options, all_cpus, all_memory, singleton } = self;
         // Lines of this program in a script may have a queue, too.
-        options.submission.queue = queue_of_job(client, given)?.or(options.submission.queue);
+        options.submission.queue = queue_of_job(client, given, context)?.or(options.submission.queue);
         if all_cpus || all_memory {
             let queues = queues(client)?;
             let name = options.reservation.as_ref().or(options.submission.queue.as_ref());

@@ -28,12 +28,17 @@ fn needed(client: &Client, given: &Given) -> anyhow::Result<SlurmTables> {
 /// Returns the queue of a job: by its partition, else by its quality of service, else by its account.
 ///
 /// # Errors
-/// A name that is not in a table, in the words of Slurm. Without a table, accounts and qualities of service select nothing.
-pub(super) fn queue_of_job(client: &Client, given: &Given) -> anyhow::Result<Option<String>> {
+/// A name that is not in a table, in the words of Slurm after `context`. Without a table, accounts and qualities of service
+/// select nothing.
+pub(super) fn queue_of_job(client: &Client, given: &Given, context: &str) -> anyhow::Result<Option<String>> {
     let tables = needed(client, given)?;
     let of = |long: &str| given.value(long).filter(|value| !value.is_empty());
-    let failed =
-        |words: &str, names: String| anyhow::anyhow!("Batch job submission failed: Invalid {words}: {names}");
+    for (long, table) in [("account", &tables.accounts), ("qos", &tables.qos)] {
+        if let Some(name) = of(long).filter(|_| table.is_empty() && given.has("verbose")) {
+            note!("--{long}={name} has no effect: the configuration of the daemon has no such table");
+        }
+    }
+    let failed = |words: &str, names: String| anyhow::anyhow!("{context}: Invalid {words}: {names}");
     let by_account = in_table(&tables.accounts, of("account"));
     let by_account =
         by_account.map_err(|names| failed("account or account/partition combination specified", names))?;
@@ -74,17 +79,36 @@ pub(super) fn queues_of_filter(client: &Client, given: &Given) -> anyhow::Result
 /// As [`queues_of_filter`], for jobs that are ended or signalled: no option may select more than it says.
 ///
 /// # Errors
-/// An account or a quality of service without a table.
+/// If the daemon does not answer, and as [`check_ended`].
 pub(super) fn queues_of_ended(client: &Client, given: &Given) -> anyhow::Result<Vec<String>> {
     let tables = needed(client, given)?;
+    check_ended(&tables, given)?;
+    Ok(queues_by(&tables, given))
+}
+
+/// Checks that the accounts and qualities of service select no jobs of others.
+///
+/// # Errors
+/// A name without a table, or one whose queue has jobs of a name that is not given.
+fn check_ended(tables: &SlurmTables, given: &Given) -> anyhow::Result<()> {
     for (long, table) in [("account", &tables.accounts), ("qos", &tables.qos)] {
         if given.has(long) && table.is_empty() {
             anyhow::bail!(
                 "--{long}: the configuration of the daemon has no such table, so it selects no job"
             );
         }
+        let names = given.list(long);
+        let is_shared = |name: &&String| {
+            let queue = table.get(name.as_str());
+            table.iter().any(|(other, of)| !names.contains(other) && Some(of) == queue)
+        };
+        if let Some(name) = names.iter().find(is_shared) {
+            anyhow::bail!(
+                "--{long}={name}: its queue has jobs of others of this table, too; name the partition"
+            );
+        }
     }
-    Ok(queues_by(&tables, given))
+    Ok(())
 }
 
 fn queues_by(tables: &SlurmTables, given: &Given) -> Vec<String> {
@@ -149,6 +173,21 @@ mod tests {
         check(&["-A", "unknown"], &[""]);
         let given = options::parse("squeue", ["-Aphysics".into()], false).unwrap();
         assert_eq!(queues_by(&SlurmTables::default(), &given), [""; 0]);
+    }
+
+    #[test]
+    fn jobs_of_others_are_not_ended() {
+        let mut tables = sample();
+        tables.accounts.insert("chem".to_owned(), "batch".to_owned());
+        let is_refused = |tables: &SlurmTables, word: &str| {
+            let given = options::parse("scancel", [word.into()], false).unwrap();
+            check_ended(tables, &given).is_err()
+        };
+        assert!(is_refused(&tables, "-Achem") && is_refused(&tables, "-Aart,physics"));
+        assert!(is_refused(&SlurmTables::default(), "-Achem"));
+        for word in ["-Aart", "-Achem,physics", "-Aunknown", "-qdebug", "-pbatch"] {
+            assert!(!is_refused(&tables, word), "{word}");
+        }
     }
 
     #[test]

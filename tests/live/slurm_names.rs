@@ -401,7 +401,10 @@ fn what_cannot_be_is_refused_in_words_that_help() {
     // What has no effect is said with --verbose.
     let output = names.run("sbatch -v -A lab -H --wrap true");
     let message = text(&output.stderr);
-    assert!(message.contains("--account=lab has no effect: there are no accounts"), "{message}");
+    assert!(
+        message.contains("--account=lab has no effect: the configuration of the daemon has no such table"),
+        "{message}"
+    );
     assert!(message.contains("no start is promised"), "{message}");
 }
 

@@ -434,7 +434,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.jobs.set_stopped(number);
         let kill = self.kill(Ending::Displaced);
         let Some(record) = self.jobs.get_mut(number) else { return };
-        record.started = None;
+        (record.started, record.start_reason) = (None, None);
         mark!("a job is displaced");
         record.promise.renew(PromiseChangeReason::Displaced);
         let Some(run) = &mut record.run else { return };

@@ -57,6 +57,9 @@ pub struct Job {
     pub promised_first: Option<i64>,
     /// Whether its promise is at risk, or was not kept.
     pub unkept: bool,
+    /// Whether it never ran because a job before it did not end as required.
+    #[serde(skip)]
+    pub unmet: bool,
     /// The start that the policy plans. It is no promise.
     pub planned: Option<i64>,
     /// The likely start: the median, the bound of 80 % and that of 95 %. `None` if the bounds are not calibrated.
@@ -88,9 +91,11 @@ impl Job {
         self.state == State::Ended && self.word != "done"
     }
 
-    /// Returns whether the job ended without success, and not by a request of its user.
+    /// Returns whether the job ended without success by itself: not by a request, a stop of the daemon, its latest start, or a job
+    /// before it.
     pub fn has_failed_by_itself(&self) -> bool {
-        self.has_failed() && self.word != "cancelled"
+        let by_others = self.unmet || matches!(&*self.word, "cancelled" | "given up" | "shut down");
+        self.has_failed() && !by_others
     }
 
     /// Returns the first start of the job.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use miserly_api::client::Client;
 use miserly_follow::Board;
-use ratatui::crossterm::event::{self, Event, KeyEventKind, MouseEventKind};
+use ratatui::crossterm::event::{self, Event, KeyEventKind, MouseButton, MouseEventKind};
 
 use crate::screen::Screen;
 use crate::{Action, Answer, App, MINUTE, desk};
@@ -113,11 +113,13 @@ impl View<'_> {
     fn event(&mut self, event: &Event) -> (bool, Option<Action>) {
         let action = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.app.key(*key),
-            // The mouse moves all the time.
-            Event::Mouse(mouse) if matches!(mouse.kind, MouseEventKind::Moved | MouseEventKind::Up(_)) => {
-                return (false, None);
-            }
-            Event::Mouse(mouse) => self.app.mouse(*mouse),
+            Event::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::Down(MouseButton::Left)
+                | MouseEventKind::ScrollUp
+                | MouseEventKind::ScrollDown => self.app.mouse(*mouse),
+                // The mouse moves all the time.
+                _ => return (false, None),
+            },
             _ => None,
         };
         if let Some(action) = &action {

@@ -8,7 +8,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use miserly_api::client::{Client, ClientError, DaemonSocket};
 use miserly_api::model::{
-    ChangeRequest, ChangedJobs, Filter, JobChange, JobView, Quote, Selection, StateName, Submission,
+    ChangeRequest, ChangedJobs, Filter, JobChange, JobView, ProblemCode, Quote, Selection, StateName,
+    Submission,
 };
 use miserly_view::{
     Clock, Hole, JobDetail, MOVES_NAMED, Moment, PoolNow, counted, job_detail, moved_promises,
@@ -78,10 +79,13 @@ pub(crate) struct QuoteAnswer {
     starts_now: bool,
 }
 
-/// The time for which the answers on what starts now are used again.
-const OFFERS_EVERY: Duration = Duration::from_secs(5);
+/// The time after which a page asks again what starts now. Until then the answers are used for all pages.
+pub(crate) const OFFERS_EVERY: Duration = Duration::from_secs(15);
 
-/// The most rooms of a pool on which the daemon is asked.
+/// The most by which the clock of a page is ahead at its next question.
+const EARLY_MOST: Duration = Duration::from_secs(1);
+
+/// The most rooms of each pool on which the daemon is asked.
 const OFFERS_MOST: usize = 4;
 
 /// A later start is not one now: the slack of a promise, and the time of a request.
@@ -95,26 +99,40 @@ impl Offers {
     /// Returns the free rooms in which the daemon would start a job now.
     pub(crate) async fn of(&self, socket: DaemonSocket, moment: &Moment) -> Result<Vec<Offer>, Refusal> {
         let mut last = self.0.lock().await;
-        if let Some((_, offers)) = last.as_ref().filter(|(at, _)| at.elapsed() < OFFERS_EVERY) {
+        if let Some((_, offers)) = last.as_ref().filter(|(at, _)| at.elapsed() + EARLY_MOST < OFFERS_EVERY) {
             return Ok(offers.clone());
         }
-        let rooms = rooms(moment);
+        let (rooms, asked) = (rooms(moment), Instant::now());
         let kept = ask(socket, move |client| {
-            let starts_now = |offer: &Offer| {
-                let question = Question {
-                    cpus: offer.procs,
-                    time: 60.0 * offer.minutes as f64,
-                    queue: Some(offer.queue.clone()),
-                };
-                // A queue may refuse such a job whatever is free.
-                client.quote(&question.submission()).is_ok_and(|quote| starts_now(&quote, Timestamp::now()))
-            };
-            Ok(rooms.into_iter().filter(starts_now).collect::<Vec<Offer>>())
+            let mut kept = vec![];
+            for offer in rooms {
+                if starts_as_offered(client, &offer)? {
+                    kept.push(offer);
+                }
+            }
+            Ok(kept)
         })
         .await?;
-        *last = Some((Instant::now(), kept.clone()));
+        *last = Some((asked, kept.clone()));
         Ok(kept)
     }
+}
+
+/// Returns whether the daemon would start a job of this size now.
+fn starts_as_offered(client: &Client, offer: &Offer) -> Result<bool, ClientError> {
+    let question =
+        Question { cpus: offer.procs, time: 60.0 * offer.minutes as f64, queue: Some(offer.queue.clone()) };
+    match client.quote(&question.submission()) {
+        Ok(quote) => Ok(starts_now(&quote, Timestamp::now())),
+        // A queue may refuse such a job whatever is free.
+        Err(ClientError::Refused(problem)) if !is_of_daemon(problem.code) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether a problem says nothing of the request: the daemon has no answer to any one now.
+fn is_of_daemon(code: ProblemCode) -> bool {
+    matches!(code, ProblemCode::Unavailable | ProblemCode::Storage | ProblemCode::Internal)
 }
 
 /// Returns the free rooms of the pools, in minutes.
@@ -259,12 +277,16 @@ pub(crate) async fn detail(socket: DaemonSocket, job: i64) -> Result<JobDetail, 
     ask(socket, move |client| Ok(job_detail(&client.job(job)?, &clock))).await
 }
 
-/// Returns the end of the output of a job, or what follows a byte of it, with the rights of this process.
+/// Returns the end of the output of a job of this process's user, or what follows a byte of it.
 pub(crate) async fn log(socket: DaemonSocket, job: i64, from: Option<u64>) -> Result<Tail, Refusal> {
     ask(socket, move |client| {
-        let path = client.job(job)?.output;
+        let JobView { uid, output, .. } = client.job(job)?;
+        // The user of a job chooses the path.
+        if uid != rustix::process::geteuid().as_raw() {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "only one's own outputs are shown"));
+        }
         let private = || Refusal::new(StatusCode::FORBIDDEN, "the output of this job is private");
-        tail(&path.ok_or_else(private)?, from).map_err(|error| Refusal::new(StatusCode::NOT_FOUND, error))
+        tail(&output.ok_or_else(private)?, from).map_err(|error| Refusal::new(StatusCode::NOT_FOUND, error))
     })
     .await
 }

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::StatusCode;
 use miserly_view::{Facts, LISTS, Lists, ListsPart, ListsRequest, Sort, Which};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::answer::Refusal;
 use crate::packed::Packed;
 
 /// The most rows of a list in an answer.
@@ -14,6 +16,21 @@ const ROWS_MOST: usize = 100;
 
 /// The most answers that are kept.
 const ANSWERS_MOST: usize = 64;
+
+/// The most bytes of a question of a page. It is a key of answers that are kept.
+const KEY_MOST: usize = 64 << 10;
+
+/// Returns a question as a text, by which equal ones are known.
+///
+/// # Errors
+/// If it is too long.
+pub(crate) fn key_of(question: &impl Serialize) -> Result<String, Refusal> {
+    let key = serde_json::to_string(question).unwrap_or_default();
+    if key.len() > KEY_MOST {
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "the question is too long"));
+    }
+    Ok(key)
+}
 
 /// The lists at an instant. Equal questions share an answer.
 #[derive(Debug)]

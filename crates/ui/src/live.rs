@@ -1,7 +1,7 @@
 //! The content of the page now, made once for all its readers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use miserly_follow::{Board, Posted};
@@ -9,9 +9,10 @@ use miserly_scene::{Bars, DAY, Group, Legend, Opening};
 use miserly_view::{Change, Facts, Moment, Phrase, changes, headline};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
+use crate::actions::OFFERS_EVERY;
 use crate::lists::Listing;
 use crate::packed::Packed;
 use crate::patch::diff;
@@ -28,6 +29,9 @@ const BURST: Duration = Duration::from_secs(1);
 
 /// The most earlier instants that are remembered.
 const PAST_MOST: usize = 4;
+
+/// The most computations on earlier instants at the same time.
+const PAST_TURNS: usize = 2;
 
 /// The content of the page at one change of the facts.
 #[derive(Debug)]
@@ -125,6 +129,8 @@ pub(crate) struct PageState {
     pub(crate) actions: bool,
     /// Whether a daemon answers questions.
     pub(crate) daemon: bool,
+    /// The time after which a page asks again what starts now, seconds.
+    pub(crate) offers_every: u64,
 }
 
 /// A moment without its jobs. A page asks for the rows that it shows.
@@ -168,6 +174,7 @@ impl PageState {
             changes,
             actions: rights.actions,
             daemon: rights.daemon,
+            offers_every: OFFERS_EVERY.as_secs(),
         }
     }
 }
@@ -277,15 +284,20 @@ pub(crate) struct Live {
     /// The last one, and the instant from which on a new one may be made.
     last: Mutex<(Arc<Shown>, Instant)>,
     /// The lists at earlier instants, each with the version of which it was made, the newest last.
-    past: std::sync::Mutex<VecDeque<(u64, i64, Arc<Listing>)>>,
+    past: std::sync::Mutex<VecDeque<(u64, i64, PastListing)>>,
+    past_turns: Arc<Semaphore>,
 }
+
+/// The lists at an earlier instant, made by the first who asks.
+type PastListing = Arc<OnceLock<Arc<Listing>>>;
 
 impl Live {
     /// Returns the page of these facts.
     pub(crate) fn new(board: &Board, rights: Rights) -> Live {
         let first = Shown::first(&board.latest(), rights);
         let last = Mutex::new((Arc::new(first), Instant::now()));
-        Live { board: board.clone(), rights, last, past: std::sync::Mutex::default() }
+        let past_turns = Arc::new(Semaphore::new(PAST_TURNS));
+        Live { board: board.clone(), rights, last, past: std::sync::Mutex::default(), past_turns }
     }
 
     /// Returns a receiver of changes of the facts.
@@ -319,21 +331,32 @@ impl Live {
         Arc::clone(&last.0)
     }
 
+    /// Waits for a turn to compute something of an earlier instant. It ends with the permit.
+    pub(crate) async fn past_turn(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.past_turns).acquire_owned().await.ok()
+    }
+
     /// Returns the lists at an earlier instant, and makes them if they are not among the last ones.
     pub(crate) fn past(&self, shown: &Shown, at: i64) -> Arc<Listing> {
-        let past = || self.past.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let key = (shown.version, at);
-        if let Some((.., known)) = past().iter().find(|(version, at, _)| (*version, *at) == key) {
-            return Arc::clone(known);
-        }
+        let listing = self.past_listing((shown.version, at));
         let facts = &shown.listing.facts;
-        let made = Arc::new(Listing::new(Arc::new(facts.at(at.min(facts.now)))));
-        let mut past = past();
-        past.push_back((key.0, key.1, Arc::clone(&made)));
+        let made = || Arc::new(Listing::new(Arc::new(facts.at(at.min(facts.now)))));
+        Arc::clone(listing.get_or_init(made))
+    }
+
+    fn past_listing(&self, key: (u64, i64)) -> PastListing {
+        let mut past = self.past.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = past.iter().find(|(version, at, _)| (*version, *at) == key);
+        if let Some(known) = known.map(|(.., listing)| Arc::clone(listing)) {
+            return known;
+        }
+        let listing = PastListing::default();
+        past.push_back((key.0, key.1, Arc::clone(&listing)));
         if past.len() > PAST_MOST {
             past.pop_front();
         }
-        made
+        listing
     }
 }
 

@@ -82,6 +82,7 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                         option value="kept" { "those whose promise was kept" }
                         option value="missed" { "promise not kept, or at risk" }
                         option value="failed" { "failed jobs" }
+                        option value="failed_lately" { "failed in the last 24 hours" }
                     } }
                     details id="columns" { summary { "Columns" } div {} }
                 }

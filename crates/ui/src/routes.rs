@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::actions::{self, Action, Offers, Question};
 use crate::answer::Refusal;
 use crate::guard::{Guard, check_host, check_key};
-use crate::lists::ListsQuestion;
+use crate::lists::{Listing, ListsQuestion, key_of};
 use crate::live::{Have, Live, PageMoment};
 use crate::packed::{Packed, response, stream_head, takes_gzip};
 use crate::wanted::{Wanted, Watchers};
@@ -220,9 +220,8 @@ async fn moment(
     Query(At { at }): Query<At>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let shown = site.live.latest().await;
-    let made = move || PageMoment::new(&site.live.past(&shown, at).facts);
-    Ok(packed(&blocking(made).await?).answer(&headers))
+    let made = |listing: &Listing| PageMoment::new(&listing.facts);
+    Ok(packed(&of_past(site, at, made).await?).answer(&headers))
 }
 
 /// A part of the lists at an earlier instant.
@@ -232,8 +231,24 @@ async fn lists(
     headers: HeaderMap,
     Json(question): Json<ListsQuestion>,
 ) -> Result<Response, Refusal> {
+    key_of(&question)?;
+    Ok(of_past(site, at, move |listing| listing.answer(&question)).await?.answer(&headers))
+}
+
+/// Computes something of the lists at an earlier instant. Others wait for their turn without a thread.
+async fn of_past<T: Send + 'static>(
+    site: Site,
+    at: i64,
+    made: impl FnOnce(&Listing) -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let turn = site.live.past_turn().await;
     let shown = site.live.latest().await;
-    Ok(blocking(move || site.live.past(&shown, at).answer(&question)).await?.answer(&headers))
+    blocking(move || {
+        let made = made(&site.live.past(&shown, at));
+        drop(turn);
+        made
+    })
+    .await
 }
 
 /// The facts about a job, for the card beside its bar.

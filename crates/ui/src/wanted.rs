@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::answer::Refusal;
-use crate::lists::ListsQuestion;
+use crate::lists::{ListsQuestion, key_of};
 use crate::live::Shown;
 
 /// The most parts of the chart of a page.
@@ -52,12 +52,12 @@ impl Wanted {
     /// Returns what a page wants, with its key.
     ///
     /// # Errors
-    /// If it wants too many parts.
+    /// If it wants too many parts, or is too long.
     pub(crate) fn checked(self) -> Result<Arc<Wanted>, Refusal> {
         if self.tiles.len() + self.curves.len() > PARTS_MOST {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "there are too many parts of the chart"));
         }
-        let key = serde_json::to_string(&self).unwrap_or_default();
+        let key = key_of(&self)?;
         Ok(Arc::new(Wanted { key, ..self }))
     }
 
@@ -160,5 +160,14 @@ mod tests {
             |count: usize| (0..count).map(|name| (name.to_string(), TileRequest::default())).collect();
         let wanted = |count| Wanted { tiles: tiles(count), ..Wanted::default() }.checked();
         assert!(wanted(PARTS_MOST).is_ok() && wanted(PARTS_MOST + 1).is_err());
+    }
+
+    #[test]
+    fn a_page_has_a_short_question() {
+        let wanted = |length| {
+            let lists = json!({"find": "a".repeat(length)});
+            Wanted { lists: serde_json::from_value(lists).unwrap(), ..Wanted::default() }.checked()
+        };
+        assert!(wanted(60 << 10).is_ok() && wanted(64 << 10).is_err());
     }
 }

@@ -100,6 +100,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         promised: window.map(|window| window.start.as_millisecond()),
         promised_first: promise.map(|promise| promise.promised.start.as_millisecond()),
         unkept: promise.is_some_and(|promise| promise.at_risk.is_some()) || job.missed_promise(),
+        unmet: matches!(job.phase, Phase::Failed { why: Failure::Dependency, .. }),
         planned: job.planned.map(Timestamp::as_millisecond),
         likely: job
             .forecast

@@ -12,7 +12,7 @@ const STEPS_MOST: i32 = 3;
 /// The most jobs of a step that are given one by one.
 const JOBS_MOST: usize = 6;
 
-/// Returns the jobs next to one in a direction.
+/// The jobs next to one, in a direction.
 type Neighbours<'a> = &'a dyn Fn(i64) -> Vec<i64>;
 
 /// A part of the graph of dependencies around a job.

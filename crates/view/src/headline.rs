@@ -1,7 +1,5 @@
 //! The sentences above a chart: what a user asks first.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use crate::{Account, Facts, Job};
@@ -29,7 +27,7 @@ pub enum PhraseList {
     Kept,
     /// The promises that were late or lost.
     Missed,
-    /// The jobs of the user that failed.
+    /// The jobs of the user that failed in the last day.
     Failed,
 }
 
@@ -103,11 +101,16 @@ fn all(facts: &Facts) -> Vec<Phrase> {
     vec![linked(counted(jobs as u64, "job"), PhraseList::Ended), plain(of)]
 }
 
+/// Returns whether a job failed by itself in the last day.
+pub(crate) fn has_failed_lately(facts: &Facts, job: &Job) -> bool {
+    let since = facts.now.saturating_sub(DAY);
+    job.has_failed_by_itself() && job.end.is_some_and(|end| end >= since)
+}
+
 /// Returns how many jobs of the user failed in the last day.
 fn failed(facts: &Facts) -> Vec<Phrase> {
-    let since = facts.now.saturating_sub(DAY);
-    let recent = |job: &&Arc<Job>| facts.is_own(job) && job.end.is_some_and(|end| end >= since);
-    let failed = facts.jobs.iter().filter(recent).filter(|job| job.has_failed_by_itself()).count() as u64;
+    let is_counted = |job: &Job| facts.is_own(job) && has_failed_lately(facts, job);
+    let failed = facts.jobs.iter().filter(|job| is_counted(job)).count() as u64;
     match failed {
         0 => vec![],
         _ => vec![
@@ -186,7 +189,15 @@ mod tests {
         let ended =
             |word: &str| Job { state: State::Ended, end: Some(0), word: word.to_owned(), ..Job::default() };
         check(
-            &[ended("done"), ended("out of time"), ended("cancelled")],
+            &[
+                ended("done"),
+                ended("out of time"),
+                ended("cancelled"),
+                ended("given up"),
+                ended("shut down"),
+                Job { unmet: true, ..ended("not run") },
+                Job { end: Some(-DAY - 1), ..ended("done, failed") },
+            ],
             account(0, 0, 0),
             "None of your jobs waits or runs. No promise is due yet. 1 job of yours failed in the last 24 hours.",
         );

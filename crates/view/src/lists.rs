@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::headline::has_failed_lately;
 use crate::list_row::{ArrayCounts, Row, array_row, job_row, shown_end, shown_start};
 use crate::words::{Sentences, is_promise_kept};
 use crate::{Facts, Job, State};
@@ -59,8 +60,10 @@ pub enum Which {
     Kept,
     /// Jobs whose promise was not kept, or is at risk.
     Missed,
-    /// Jobs that ended without success, and not by a request of their users.
+    /// Jobs that failed by themselves.
     Failed,
+    /// Those that did so in the last day.
+    FailedLately,
 }
 
 /// An order of a list. Jobs that are equal in it keep the order of the list.
@@ -76,19 +79,30 @@ pub struct Sort {
 /// A column by which a list can be sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
 pub enum Column {
+    /// The number.
     Job,
+    /// The name.
     Name,
+    /// The name of the user.
     User,
+    /// The name of the pool.
     Pool,
+    /// The requested processors.
     Procs,
+    /// The requested memory.
     Memory,
+    /// The time limit.
     Limit,
+    /// The word for the state.
     State,
+    /// The submission.
     Submitted,
+    /// The start, or the one that is promised or planned.
     Start,
+    /// The median of the likely start.
     Likely,
+    /// The end, or the latest one.
     End,
 }
 
@@ -205,7 +219,9 @@ impl Writer<'_> {
             .iter()
             .copied()
             .filter(|job| {
-                (!own || self.facts.is_own(job)) && which.admits(job) && matches(self.facts, job, &find)
+                (!own || self.facts.is_own(job))
+                    && which.admits(self.facts, job)
+                    && matches(self.facts, job, &find)
             })
             .collect();
         if let Some(Sort { by, down }) = self.request.sort[list] {
@@ -300,12 +316,13 @@ pub(crate) fn array_counts(facts: &Facts) -> BTreeMap<i64, ArrayCounts> {
 }
 
 impl Which {
-    fn admits(self, job: &Job) -> bool {
+    fn admits(self, facts: &Facts, job: &Job) -> bool {
         match self {
             Which::All => true,
             Which::Kept => is_promise_kept(job) == Some(true),
             Which::Missed => job.unkept || is_promise_kept(job) == Some(false),
             Which::Failed => job.has_failed_by_itself(),
+            Which::FailedLately => has_failed_lately(facts, job),
         }
     }
 }
@@ -350,6 +367,7 @@ fn contains(text: &str, find: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use miserly_scene::DAY;
     use proptest::prelude::*;
 
     use super::*;
@@ -454,16 +472,19 @@ mod tests {
                 started(2, Some(4), "done, failed"),
                 started(3, None, "cancelled"),
                 Job { unkept: true, ..job(4, None, State::Waiting) },
+                Job { start: Some(-2 * DAY), end: Some(-DAY), ..started(5, None, "out of time") },
+                Job { start: Some(-2 * DAY), end: Some(-DAY - 1), ..started(6, None, "out of time") },
             ],
         );
         let listed = |which| {
             let shown = part(&facts, &ListsRequest { which, count: 9, ..ListsRequest::default() });
             [labels(&shown.waiting).join(" "), labels(&shown.ended).join(" ")]
         };
-        assert_eq!(listed(Which::All), ["4", "3 2 1"]);
+        assert_eq!(listed(Which::All), ["4", "5 6 3 2 1"]);
         assert_eq!(listed(Which::Kept), ["", "1"]);
         assert_eq!(listed(Which::Missed), ["4", "2"]);
-        assert_eq!(listed(Which::Failed), ["", "2"]);
+        assert_eq!(listed(Which::Failed), ["", "5 6 2"]);
+        assert_eq!(listed(Which::FailedLately), ["", "5"]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ModifyArgs) -> anyhow::Result<ExitCode> {
         );
     }
     if args.dry_run {
-        return preview(&client, &numbers, &JobChange::Modify(changes), *json);
+        return preview(&client, &numbers, &JobChange::Modify(Box::new(changes)), *json);
     }
     let asks = !args.yes && !json && stdin().is_terminal() && stderr().is_terminal();
     one_or_each(&numbers, *json, |job| {
@@ -74,7 +74,7 @@ fn print_moves(moves: &Moves, json: bool) -> anyhow::Result<()> {
 
 /// Shows the promises that a change would move, and asks whether to change the job.
 fn confirmed(client: &Client, job: i64, changes: &Modification) -> anyhow::Result<bool> {
-    let moves = client.preview(job, &JobChange::Modify(changes.clone()))?;
+    let moves = client.preview(job, &JobChange::Modify(Box::new(changes.clone())))?;
     let mut err = stderr().lock();
     write!(err, "{}change it? [y/N] ", moves_text(&moves, Instants::short()))?;
     err.flush()?;

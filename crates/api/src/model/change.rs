@@ -86,7 +86,6 @@ pub enum TimeBound {
 }
 
 /// A change of a job whose effects on promises are asked for.
-#[allow(clippy::large_enum_variant, reason = "a request has one change")]
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobChange {
@@ -101,7 +100,7 @@ pub enum JobChange {
     /// Extend its time limit by this many seconds.
     Extend(f64),
     /// Change its request.
-    Modify(Modification),
+    Modify(Box<Modification>),
 }
 
 /// The promises that a change of a job moves.

@@ -308,7 +308,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if let Some(run) = record.run.take() {
             self.cpus.give(&run.cpus);
         }
-        (record.started, record.restarts) = (None, false);
+        (record.started, record.start_reason, record.restarts) = (None, None, false);
         record.promise.renew(cause);
         record.state = JobState::Deferred;
         self.take_overrun_back(number);

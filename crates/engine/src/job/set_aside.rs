@@ -158,7 +158,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         );
         self.log_aside(&record, reason.clone());
         (record.state, record.held_by, record.set_aside) = (JobState::Held, None, Some(reason));
-        (record.entry, record.started, record.restarts) = (None, None, false);
+        (record.entry, record.started, record.start_reason, record.restarts) = (None, None, None, false);
         record.promise.move_plan(now.wall, Time::MAX, PromiseChangeReason::Stopped);
         if !record.after.is_empty() {
             self.dependencies.track(&record);

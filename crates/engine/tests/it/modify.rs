@@ -75,7 +75,7 @@ fn three() -> (Life, [i64; 3]) {
 #[test]
 fn a_shorter_job_keeps_its_place_and_others_move_up() {
     let (mut life, [_, second, third]) = three();
-    let expected = preview(&mut life, 2, second, JobChange::Modify(time(4.0))).unwrap();
+    let expected = preview(&mut life, 2, second, JobChange::Modify(Box::new(time(4.0)))).unwrap();
     assert_eq!(promised(&mut life, 2, third), 33, "a preview changes nothing");
     let found = modify(&mut life, 2, second, time(4.0)).unwrap();
     assert_eq!(found, expected);
@@ -157,7 +157,8 @@ fn no_sequence_of_changes_breaks_a_promise() {
                         3 => Modification { begin: Some(wall(second + 10)), ..cpus(1 + draw(4)) },
                         _ => Modification { remove: vec![TimeBound::Begin], ..Modification::default() },
                     };
-                    let expected = preview(&mut life, second, number, JobChange::Modify(changes.clone()));
+                    let expected =
+                        preview(&mut life, second, number, JobChange::Modify(Box::new(changes.clone())));
                     let found = modify(&mut life, second, number, changes);
                     assert_eq!(found, expected, "{policy}");
                     if let Ok(moves) = found {
@@ -338,7 +339,7 @@ fn a_later_end_is_refused_while_a_promise_depends_on_it() {
     assert_eq!(promised(&mut life, 1, dependent), 33);
     let problem = modify(&mut life, 2, first, time(12.0)).unwrap_err();
     assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(dependent)));
-    let expected = preview(&mut life, 2, first, JobChange::Modify(time(12.0))).unwrap();
+    let expected = preview(&mut life, 2, first, JobChange::Modify(Box::new(time(12.0)))).unwrap();
     assert_eq!((expected.count, expected.moved[0].job, expected.moved[0].after), (1, dependent, None));
     let changes = Box::new(time(12.0));
     life.ask(2, DaemonRequest::Modify { job: first, changes, move_promises: true }).unwrap();
@@ -444,7 +445,7 @@ fn a_job_that_is_passed_keeps_the_promises_to_its_dependents() {
     promised(&mut life, 1, dependent);
     let problem = modify(&mut life, 2, last, before(passed)).unwrap_err();
     assert_eq!((problem.code, problem.job), (ProblemCode::Refused, Some(dependent)));
-    let moves = preview(&mut life, 2, last, JobChange::Modify(before(passed))).unwrap();
+    let moves = preview(&mut life, 2, last, JobChange::Modify(Box::new(before(passed)))).unwrap();
     let jobs: Vec<i64> = moves.moved.iter().map(|moved| moved.job).collect();
     assert_eq!((jobs, moves.count), (vec![passed, dependent], 2));
     assert_eq!(life.unkept(2), 0);

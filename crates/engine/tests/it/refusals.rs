@@ -53,7 +53,7 @@ fn no_amount_of_memory_is_below_a_page() {
             DaemonRequest::Submit(submission()),
             DaemonRequest::Quote(submission()),
             DaemonRequest::Modify { job: number, changes: changes.clone(), move_promises: false },
-            DaemonRequest::Preview { job: number, change: Box::new(JobChange::Modify(*changes)) },
+            DaemonRequest::Preview { job: number, change: Box::new(JobChange::Modify(changes)) },
             DaemonRequest::Reserve(Box::new(reserve)),
         ];
         for request in requests {

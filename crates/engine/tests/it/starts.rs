@@ -288,4 +288,17 @@ fn a_job_has_the_reason_of_its_start() {
         matches!(&stored, DaemonReply::Job(job) if job.start_reason.map(ApiReason::name) == all[1]),
         "{stored:?}"
     );
+    // A requeued job waits behind those that were there before.
+    life.submit(10, job(2, 20));
+    let stored_reason = |life: &Life| {
+        let row = life.journal.job(wide).unwrap().unwrap();
+        let body: Value = serde_json::from_str(&row.body).unwrap();
+        body["start_reason"].clone()
+    };
+    assert_eq!(stored_reason(&life), "reserved");
+    life.ask(11, DaemonRequest::Requeue { job: wide, move_promises: false }).unwrap();
+    let killed = AttemptOutcome::Ended { at: seconds(12), exit: Exit::Signal(15), by: Some(KilledBy::User) };
+    life.turn(12, vec![Input::AttemptEnded(Attempt { job: wide, nth: FIRST }, killed)]);
+    assert!(matches!(life.job(12, wide).phase, Phase::Queued), "{:?}", life.job(12, wide).phase);
+    assert_eq!(stored_reason(&life), Value::Null);
 }

@@ -12,6 +12,9 @@ const AGAIN = 1000, KEPT = 2 ** 18;
 
 const cut = text => text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text;
 
+/** Returns what a terminal shows of a line: the part behind the last return that is not at its end. */
+const visible = line => line.replace(/\r+$/, '').split('\r').at(-1);
+
 /** Draws the unfinished jobs before a job and those behind it, from left to right. */
 export function graph(into, found, chosen, choose) {
   into.hidden = !found;
@@ -31,7 +34,7 @@ export function graph(into, found, chosen, choose) {
   const nodes = found.nodes.map(({ number, label, name, state, word }) => {
     const [left, top] = places.get(number), isChosen = number === chosen;
     const text = (y, words, kind) => svg('text', { x: left + 8, y: top + y, class: kind }, words);
-    const node = svg('g', { class: `node ${state}`, role: 'button', tabindex: -1, 'aria-label': `${cut(`${label} ${name}`)} ${word}`, 'aria-current': isChosen },
+    const node = svg('g', { class: `node ${state}`, 'data-job': number, role: 'button', tabindex: -1, 'aria-label': `${cut(`${label} ${name}`)} ${word}`, 'aria-current': isChosen },
       svg('title', {}, `${label} ${name}: ${word}`), svg('rect', { x: left, y: top, width: WIDE, height: HIGH, rx: 5 }), text(16, cut(`${label} ${name}`), 'name'), text(32, word, 'word'));
     const act = event => { if (!isChosen) choose(number, event.type === 'keydown' || isByKey(event)); };
     node.addEventListener('click', act);
@@ -61,7 +64,7 @@ export function details(into, { lines, used, measured, history }) {
 export class Output {
   /** `read` returns the part from a byte on, and `isOver` whether the job has ended. */
   constructor(into, { read, isOver, failed }) {
-    Object.assign(this, { into, read, isOver, failed, end: null, rest: '', timer: null });
+    Object.assign(this, { into, read, isOver, failed, end: null, rest: '', timer: null, turn: 0 });
     this.done = document.createTextNode('');
     this.last = document.createTextNode('');
     this.size = element('span', { class: 'muted', role: 'status' });
@@ -74,30 +77,32 @@ export class Output {
   start() {
     this.follows = true;
     write(this.button, 'Stop following');
-    this.ask();
+    this.ask(++this.turn);
   }
 
   stop(words = 'Follow') {
     this.follows = false;
+    this.turn++;
     clearTimeout(this.timer);
     write(this.button, words);
   }
 
-  async ask() {
+  /** Reads again and again. A read that began before the last start or stop is dropped. */
+  async ask(turn) {
     const wasOver = this.isOver();
     try {
       const part = await this.read(this.end);
-      if (!this.follows) return;
+      if (turn !== this.turn) return;
       this.take(part);
       // What a job wrote before its end is here with the question after it.
       if (wasOver && part.end >= part.size) return this.stop('Read again');
     } catch (error) {
-      if (!this.follows) return;
+      if (turn !== this.turn) return;
       this.stop('Read again');
       return this.failed(error, this.end === null);
     }
     // Nobody reads a page in the background.
-    const again = () => document.hidden ? this.timer = setTimeout(again, AGAIN) : this.ask();
+    const again = () => document.hidden ? this.timer = setTimeout(again, AGAIN) : this.ask(turn);
     this.timer = setTimeout(again, AGAIN);
   }
 
@@ -106,9 +111,11 @@ export class Output {
     if (!this.box.isConnected) this.into.replaceChildren(this.box);
     if (cut && this.end !== null) { this.rest = ''; this.done.data = '(something is left out here)\n'; }
     const lines = (this.rest + text).split('\n');
-    this.rest = lines.pop();
-    if (lines.length) this.done.appendData(`${lines.map(line => line.replace(/\r+$/, '').split('\r').at(-1)).join('\n')}\n`);
-    this.last.data = this.rest.replace(/\r+$/, '').split('\r').at(-1);
+    const last = lines.pop();
+    if (lines.length) this.done.appendData(`${lines.map(visible).join('\n')}\n`);
+    // A program that shows its progress may write one line without end.
+    this.rest = (visible(last) + (last.endsWith('\r') ? '\r' : '')).slice(-KEPT);
+    this.last.data = visible(this.rest);
     if (this.done.length > KEPT) this.done.deleteData(0, this.done.length - KEPT / 2);
     const isCut = cut && this.end === null;
     this.end = end;

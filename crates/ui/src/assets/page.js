@@ -20,8 +20,8 @@ if (given) {
 
 // The pause before a question is asked again that had no answer.
 const LATER = 1000;
-// The pause between two questions on what starts now: the server asks the daemon as often.
-const OFFERS_EVERY = 5e3;
+// The least pause between two readings of the dependencies of a job, and of what could not be read.
+const ABOUT_EVERY = 5e3;
 // After this time an answer on a start is asked for again.
 const ANSWER_STAYS = 60e3;
 // The time that a tenth of a second of a play shows: a day in ten seconds.
@@ -158,13 +158,13 @@ function headline() {
   if (into.dataset.key === key) return;
   into.dataset.key = key;
   const held = into.contains(document.activeElement);
-  into.replaceChildren(...state.headline.map(({ text, list }) => list ? element('button', { type: 'button', class: 'link', onclick: () => lead(list) }, text) : text));
+  into.replaceChildren(...state.headline.map(({ text, list }) => list ? element('button', { type: 'button', class: 'link', onclick: () => showList(list) }, text) : text));
   if (held) into.querySelector('button')?.focus({ preventScroll: true });
 }
 
-function lead(list) {
+function showList(list) {
   if (list === 'missed') $('missed').open = true;
-  const filtered = { kept: ['kept', false], missed: ['missed', false], failed: ['failed', true], own: ['all', true] }[list];
+  const filtered = { kept: ['kept', false], missed: ['missed', false], failed: ['failed_lately', true], own: ['all', true] }[list];
   if (filtered) {
     [$('which').value, $('own').checked] = filtered;
     filter();
@@ -455,6 +455,7 @@ function describe() {
     following?.stop();
     following = null;
     for (const part of ['result', 'more', 'graph']) $(part).replaceChildren();
+    delete $('graph').dataset.key;
   }
   box.dataset.job = name;
   if (!found) clicked = chart.bar(chosen, clicked?.group) ?? clicked;
@@ -467,18 +468,43 @@ function describe() {
   aboutJob(found);
 }
 
-/** Shows the dependencies of the chosen job, and what the daemon has of it, whenever its row has changed. */
+/** Shows the dependencies of the chosen job, and what the daemon has of it, whenever its row has changed. The dependencies may change with any state.
+ *  What could not be read is asked for again. */
+let aboutRow = null, aboutAt = -Infinity, aboutLater = null;
 async function aboutJob(found) {
   const number = chosen, isJob = !whole && state.moment.live && instant === null, into = $('more');
-  const key = JSON.stringify([number, isJob, found?.state, found?.word, found?.start_text, found?.sentence]);
+  const row = JSON.stringify([number, isJob, found?.state, found?.word, found?.start_text, found?.sentence]);
+  const key = isJob ? `${state.version} ${row}` : row;
+  if (into.dataset.key === key) return;
+  clearTimeout(aboutLater);
+  const pause = aboutAt + ABOUT_EVERY - performance.now();
+  if (row === aboutRow && pause > 0) {
+    aboutLater = setTimeout(describe, pause);
+    return;
+  }
+  [aboutRow, aboutAt] = [row, performance.now()];
+  const isNew = into.dataset.row !== row;
+  into.dataset.key = key;
+  if (isNew) delete into.dataset.row;
+  // Nothing is null, and a failure is undefined.
+  const read = path => isJob ? ask(`/api/jobs/${number}${path}`).then(answer => answer.json()).catch(() => undefined) : null;
+  const [before, detail] = await Promise.all([read('/dependencies'), isNew && state.daemon ? read('') : null]);
+  if (into.dataset.key !== key || chosen !== number) return;
+  if (before !== undefined) dependencies(before, number);
+  if (detail) details(into, detail);
+  else if (!isJob) into.replaceChildren();
+  if (before === undefined || detail === undefined) delete into.dataset.key;
+  else into.dataset.row = row;
+}
+
+/** Draws the dependencies of the chosen job if they have changed. A job in the graph keeps the focus. */
+function dependencies(found, number) {
+  const into = $('graph'), key = JSON.stringify([number, found]);
   if (into.dataset.key === key) return;
   into.dataset.key = key;
-  const read = path => isJob ? ask(`/api/jobs/${number}${path}`).then(answer => answer.json()).catch(() => null) : null;
-  const [before, detail] = await Promise.all([read('/dependencies'), state.daemon ? read('') : null]);
-  if (into.dataset.key !== key || chosen !== number) return;
-  graph($('graph'), before, number, (other, byKey) => choose(other, byKey));
-  if (detail) details(into, detail);
-  else into.replaceChildren();
+  const held = into.contains(document.activeElement) ? document.activeElement.dataset.job : undefined;
+  graph(into, found, number, (other, byKey) => choose(other, byKey));
+  if (held !== undefined) into.querySelector(`[data-job='${held}']`)?.focus({ preventScroll: true });
 }
 
 /** Shows the facts about the chosen job, of a run under each policy. */
@@ -520,7 +546,7 @@ function sentence({ kind, from, to, likely }) {
 /** Makes the buttons of the chosen job anew if its state or the rights have changed. */
 function tools(found) {
   const into = $('detail-tools'), number = chosen, own = instant === null && found?.own === true && state.daemon;
-  const key = JSON.stringify([number, whole, own, state.actions, whole ? able(found?.array) : found?.state]), same = into.dataset.job === `${whole} ${number}`;
+  const key = JSON.stringify([number, whole, own, state.actions, whole ? possible(found?.array) : found?.state]), same = into.dataset.job === `${whole} ${number}`;
   if (into.dataset.key === key) return;
   Object.assign(into.dataset, { key, job: `${whole} ${number}` });
   const held = into.contains(document.activeElement) ? document.activeElement.textContent : null;
@@ -567,10 +593,10 @@ const asks = (text, effect, path, body) => element('button', { type: 'button', o
 const cancelOf = array => asks('Cancel the array', () => `Cancel all unfinished jobs of array ${array}?`, `arrays/${array}`, { do: 'cancel' });
 
 /** Returns which changes an array admits. */
-const able = array => array && [array.waiting > 0, array.held > 0, array.waiting + array.held + array.running > 0];
+const possible = array => array && [array.waiting > 0, array.held > 0, array.waiting + array.held + array.running > 0];
 
 function changesOfArray({ number, array }) {
-  const [hold, release, cancel] = able(array), path = `arrays/${number}`;
+  const [hold, release, cancel] = possible(array), path = `arrays/${number}`;
   return [hold && asks('Hold', () => `Hold the waiting jobs of array ${number}?`, path, { do: 'hold' }),
     release && asks('Release', () => `Release the held jobs of array ${number} into new windows?`, path, { do: 'release' }),
     cancel && cancelOf(number)].filter(Boolean);
@@ -638,7 +664,7 @@ function offers() {
     if (instant !== null) return;
     if (found instanceof Error) holes([], `What starts now is not known: ${found.message}`);
     else holes(found, 'Nothing would start now. The line below asks for a promise.');
-  }, Math.max(0, offeredAt + OFFERS_EVERY - performance.now()));
+  }, Math.max(0, offeredAt + 1e3 * state.offers_every - performance.now()));
 }
 
 /** Shows what starts now: a click fills the form, and shows the promise as an outline in the chart. */
@@ -711,9 +737,9 @@ async function quote() {
     const start = window ? Date.parse(window.start) : forecast ? Date.parse(forecast.median) : null;
     const when = start === null ? 'no start would be promised' : isAtOnce ? 'starts at once'
       : window ? `would be promised a start by ${chart.label(minute(start), 60e3)}` : `would likely start at ${chart.label(start, 60e3)}`;
-    const told = `Such a job ${when}: `, command = `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`;
+    const words = `Such a job ${when}: `, command = `miserly submit --queue ${queue} --cpus ${cpus} --time ${minutes}min -- COMMAND`;
     // The same text again would be read again, and would end a selection.
-    if ($('quoted').textContent !== told + command) $('quoted').replaceChildren(told, element('code', {}, command));
+    if ($('quoted').textContent !== words + command) $('quoted').replaceChildren(words, element('code', {}, command));
     chart.ghost = start === null ? null : { group: queue, from: start, to: start + 60e3 * minutes, procs: cpus };
     answered = performance.now();
     chart.draw();
@@ -808,8 +834,8 @@ function take(content) {
 function takeState(next) {
   state = next;
   if (instant === null) moment = next.moment;
-  const told = next.moment.now - performance.now();
-  if (told > ahead || told < ahead - CLOCK_MOST) ahead = told;
+  const difference = next.moment.now - performance.now();
+  if (difference > ahead || difference < ahead - CLOCK_MOST) ahead = difference;
   show();
   globalThis.shownVersion = next.version;
   // For tests of the differences.

@@ -52,7 +52,7 @@ async function keepOn({ open, take, problem, known }) {
 }
 
 /** Takes contents until the connection ends. Behind a frozen tunnel, or after a sleep, it would never end by itself. */
-async function listen(open, have, heard) {
+async function listen(open, have, arrived) {
   const stop = new AbortController(), silent = new Error('the server is silent');
   let timer = setTimeout(() => stop.abort(silent), ANSWER_MOST), tick = Date.now();
   // The clock of timers may stand still in a sleep. A page in the background has few ticks.
@@ -75,7 +75,7 @@ async function listen(open, have, heard) {
       const events = (rest + value).split('\n\n');
       rest = events.pop();
       const next = events.reduce(received, content);
-      heard(next === content ? null : next);
+      arrived(next === content ? null : next);
       content = next;
     }
   } catch (error) {
