@@ -214,22 +214,16 @@ impl<'a> LogRuns<'a> {
         let time = self.time();
         let longest = self.runs.iter().filter_map(|(outcome, _)| Some((busiest(outcome)?, *outcome)));
         let least = longest.min_by(|((one, _), _), ((other, _), _)| one.total_cmp(other));
-        let (middle, of_what) = match least {
-            Some(((_, middle), outcome)) => {
-                let of_several = if self.policies().len() > 1 {
-                    format!(
-                        " under {}, whose longest queue is the shortest of these policies",
-                        outcome.policy
-                    )
-                } else {
-                    String::new()
-                };
-                (middle, format!("the longest queue{of_several}"))
-            }
-            None => {
-                let most_slots = self.runs.iter().find_map(|(_, recording)| recording.most_slots());
-                (most_slots.map_or(0.0, secs), "the most slots".to_owned())
-            }
+        let (middle, of_what) = if let Some(((_, middle), outcome)) = least {
+            let of_several = if self.policies().len() > 1 {
+                format!(" under {}, whose longest queue is the shortest of these policies", outcome.policy)
+            } else {
+                String::new()
+            };
+            (middle, format!("the longest queue{of_several}"))
+        } else {
+            let most_slots = self.runs.iter().find_map(|(_, recording)| recording.most_slots());
+            (most_slots.map_or(0.0, secs), "the most slots".to_owned())
         };
         let window = day_around(middle, time);
         let is_all = time.is_some_and(|[first, last]| last - first <= WINDOW);
@@ -268,7 +262,7 @@ fn busiest(outcome: &RunDoc) -> Option<(f64, f64)> {
     let series = &outcome.details.as_ref()?.series;
     let waiting = series.waiting.iter().copied().enumerate();
     let (longest, most) = waiting.fold((0, 0.0), |most, one| if one.1 > most.1 { one } else { most });
-    (most > 0.0).then(|| (most, series.from + (longest as f64 + 0.5) * series.step))
+    (most > 0.0).then_some((most, series.from + (longest as f64 + 0.5) * series.step))
 }
 
 /// Returns the day about an instant, within the time of the runs: all of it if that is shorter.

@@ -372,14 +372,22 @@ fn used_minutes(text: &str) -> BTreeMap<(String, String), u64> {
         for (column, list) in OF_TIME.iter().filter_map(|column| Some((column, value(column)?))) {
             for part in list.split(',') {
                 let (resource, amount) = part.split_once('=').unwrap_or(("", part));
-                let used = amount.split_once('(').and_then(|(_, used)| used.strip_suffix(')')?.parse().ok());
+                let used = amount.split_once('(').and_then(|(_, used)| rounded_up(used.strip_suffix(')')?));
                 let name =
                     if resource.is_empty() { (*column).to_owned() } else { format!("{column}={resource}") };
-                all.extend(used.map(|used: f64| ((owner.clone(), name), used.ceil() as u64)));
+                all.extend(used.map(|used| ((owner.clone(), name), used)));
             }
         }
     }
     all
+}
+
+/// Returns the least whole number that is not below a number with decimals, such as `12.5`.
+fn rounded_up(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = decimals.bytes().all(|byte| byte.is_ascii_digit());
+    let more = u64::from(decimals.bytes().any(|byte| byte != b'0'));
+    whole.parse::<u64>().ok().filter(|_| is_number)?.checked_add(more)
 }
 
 fn words_of_quality(name: &str) -> String {

@@ -7,7 +7,7 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use crate::support::{PLAIN, drawn, facts, lines, posted, running, text, type_in, usual, waiting};
 
 fn event(app: &mut App, kind: MouseEventKind, column: usize, row: usize) {
-    let [column, row] = [column, row].map(|place| u16::try_from(place).unwrap());
+    let [column, row] = [column, row].map(|place| u16::try_from(place).expect("a small place"));
     let action = app.mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE });
     assert_eq!(action, None);
 }
@@ -22,7 +22,7 @@ fn find(app: &mut App, wanted: &str) -> (usize, usize) {
     let shown = lines(&drawn(app, 80, 24));
     let row =
         shown.iter().position(|line| line.contains(wanted)).unwrap_or_else(|| panic!("{wanted}: {shown:#?}"));
-    let column = shown[row].find(wanted).map(|at| shown[row][..at].chars().count()).unwrap();
+    let column = shown[row].find(wanted).map(|at| shown[row][..at].chars().count()).expect("it is shown");
     (column, row)
 }
 

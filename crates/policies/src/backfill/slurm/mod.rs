@@ -130,7 +130,7 @@ pub struct SlurmLike<P: CyclePlan> {
 /// A walk through the waiting jobs.
 enum JobWalk {
     /// In the order of the queue.
-    Sorted(QueueWalk),
+    Sorted(Box<QueueWalk>),
     /// In the order of jobs that preempt each other.
     Listed(std::vec::IntoIter<Waiting>),
 }
@@ -158,7 +158,7 @@ impl<P: CyclePlan> SlurmLike<P> {
 
     /// Begins a walk. With preemption, O(w log w) for w waiting jobs.
     fn walk(&mut self, context: &Context<'_>) -> JobWalk {
-        let mut walk = JobWalk::Sorted(QueueWalk::default());
+        let mut walk = JobWalk::Sorted(Box::default());
         if self.rules.preemption.is_empty() {
             return walk;
         }

@@ -389,7 +389,7 @@ fn a_chart_is_printed_alone_on_a_page_of_its_size() {
     let size = browser.evaluate("(() => { const { width, height } = document.querySelector('#chart-slowdown svg').viewBox.baseVal; return [width, Math.ceil(height)] })()");
     let points = |place: usize| size[place].as_f64().unwrap() * 0.75;
     let [pages, width, height] = browser.pdf();
-    assert_eq!(pages, 1.0);
+    assert!((pages - 1.0).abs() < 0.5, "{pages} pages");
     assert!((width - points(0)).abs() < 1.0 && (height - points(1)).abs() < 1.0, "{width} {height} {size}");
     assert_eq!(browser.evaluate(seen), all);
     assert_eq!(browser.evaluate("document.querySelectorAll('.sheet').length"), 0);
