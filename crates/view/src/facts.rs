@@ -130,7 +130,7 @@ impl Facts {
         self.schedule().is_of_runs()
     }
 
-    /// Parses an instant as [`Clock::parse`], of the time in which the machine can be shown.
+    /// Parses an instant as [`parse_instant`] does, of the time in which the machine can be shown.
     ///
     /// # Errors
     /// If the text is no instant, or the instant is outside of that time.

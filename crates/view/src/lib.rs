@@ -2,7 +2,7 @@
 //!
 //! A source (a daemon, a simulated run, a cluster) gives [`Facts`]. A page or a terminal shows pure functions of them: the state at
 //! an instant ([`Moment`]) with a map of its processors ([`HostNow`]), a sentence for each job ([`Sentences`]), the changes ([`changes()`]), and the bars of a chart at any level
-//! of detail ([`Bars`], [`Tile`]) with their colours and curves ([`Legend`], [`Curves`]). [`usage_sums`] adds up what finished jobs of a daemon used.
+//! of detail ([`Bars`], [`Tile`]) with their colours and curves. [`usage_sums`] adds up what finished jobs of a daemon used.
 //!
 //! Times are milliseconds: since 1970, or since the start of a log without a date ([`Clock`]).
 

@@ -17,7 +17,7 @@ use crate::shared::Waiting;
 ///
 /// | part | rule |
 /// |---|---|
-/// | hosts of a job | [`select_hosts`]: the best fit among runs of consecutive hosts, of the group that its form has |
+/// | hosts of a job | [`select_hosts`](super::select_hosts): the best fit among runs of consecutive hosts, of the group that its form has |
 /// | reservation | whole hosts, though other jobs may run there now, from its start to its limit, both rounded down to the resolution |
 /// | hosts for a job | those without a reservation from a start until the limit, and not [closed](Machine::closed_hosts) in that time |
 /// | start of a job | on these hosts, when enough running jobs have ended. Those that end soon one after the other are tried together: within 30 s of the first half minute, then within twice that time, and so on |
