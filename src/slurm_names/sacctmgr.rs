@@ -226,7 +226,7 @@ mod tests {
             "where name=physics",
             "physics",
             "withassoc physics",
-            "WithDeleted witha withcoord wopi wopl wolimits",
+            "WithDeleted withas withcoord wopi wopl wolimits",
             "qos=long cluster=miserly format=account",
         ] {
             assert_eq!(admits("account", words), Some(true), "{words}");
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(admits("cluster", "name=other"), Some(false));
         assert_eq!((admits("", "physics"), admits("", "name=physics")), (None, None));
         assert_eq!(admits("", "tree user=ann"), Some(true));
-        let words = ["fo=account%20".to_owned()];
+        let words = ["form=account%20".to_owned()];
         assert_eq!(Wanted::new(&words, "account").unwrap().format, Some("account%20"));
         assert!(columns("acc%20,nosuch").is_err());
         assert_eq!(columns("acc%20").unwrap()[0].1, 20);
