@@ -122,7 +122,7 @@ fn print_error(name: &str, error: &anyhow::Error) {
     }
     let text = crate::failure::text(error);
     // Slurm prints these without its name.
-    let bare = ["slurm_", "Invalid job id specified for job", "invalid keyword"];
+    let bare = ["slurm_", "Invalid hostlist: ", "Invalid job id specified for job", "invalid keyword"];
     if bare.iter().any(|begin| text.starts_with(begin)) {
         note!("{text}");
     } else {
