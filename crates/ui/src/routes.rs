@@ -221,7 +221,7 @@ async fn moment(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let made = |listing: &Listing| PageMoment::new(&listing.facts);
-    Ok(packed(&of_past(site, at, made).await?).answer(&headers))
+    Ok(packed(&compute_past(site, at, made).await?).answer(&headers))
 }
 
 /// A part of the lists at an earlier instant.
@@ -232,11 +232,11 @@ async fn lists(
     Json(question): Json<ListsQuestion>,
 ) -> Result<Response, Refusal> {
     key_of(&question)?;
-    Ok(of_past(site, at, move |listing| listing.answer(&question)).await?.answer(&headers))
+    Ok(compute_past(site, at, move |listing| listing.answer(&question)).await?.answer(&headers))
 }
 
 /// Computes something of the lists at an earlier instant. Others wait for their turn without a thread.
-async fn of_past<T: Send + 'static>(
+async fn compute_past<T: Send + 'static>(
     site: Site,
     at: i64,
     made: impl FnOnce(&Listing) -> T + Send + 'static,

@@ -297,22 +297,25 @@ impl PreemptionRules {
                 .is_some_and(|placement| placement.shares().iter().any(|share| open[share.host.index()]))
         };
         candidates.retain(is_open);
+        let beside = free_beside(ledger, |_| false);
+        let leave = |free: &mut [Resources], job: JobId| {
+            for share in placement(job).into_iter().flat_map(Placement::shares) {
+                let room = &mut free[share.host.index()];
+                *room = room.plus(&share.amount);
+            }
+        };
         // Room only grows with each job that leaves.
-        let mut without_all = free_beside(ledger, |_| false);
-        for share in candidates.iter().filter_map(|job| placement(*job)).flat_map(Placement::shares) {
-            let room = &mut without_all[share.host.index()];
-            *room = room.plus(&share.amount);
+        let mut without_all = beside.clone();
+        for job in &candidates {
+            leave(&mut without_all, *job);
         }
         hosts_in(&without_all)?;
         let count = candidates.len() as u64;
         let mut searches = 0;
         loop {
-            let mut free = free_beside(ledger, |_| false);
+            let mut free = beside.clone();
             let room_after = |job: &JobId| {
-                placement(*job).into_iter().flat_map(Placement::shares).for_each(|share| {
-                    let room = &mut free[share.host.index()];
-                    *room = room.plus(&share.amount);
-                });
+                leave(&mut free, *job);
                 hosts_in(&free)
             };
             let (last, room) =
