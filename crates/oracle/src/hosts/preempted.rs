@@ -94,10 +94,12 @@ fn level(queue: Option<u32>, cycles: NaiveCycles) -> usize {
     below.filter(|_| queue.is_some()).map(|rule| 1 + level(Some(rule.queue), cycles)).max().unwrap_or(0)
 }
 
-/// Returns the hosts on which jobs end that leave the machine.
+/// Returns the hosts on which jobs end that leave the machine. One that ends by itself at the instant of its leave has left.
 pub(super) fn completing(world: &World<'_>) -> BTreeSet<usize> {
-    let end =
-        world.running.iter().filter(|running| running.leaves.is_some_and(|(ends, _)| ends <= world.now));
+    let end = world
+        .running
+        .iter()
+        .filter(|running| running.leaves.is_some_and(|(ends, at)| ends <= world.now && world.now < at));
     end.flat_map(|running| running.parts.iter().map(|part| part.host)).collect()
 }
 
