@@ -1,9 +1,11 @@
 //! The live page as a screen reader has it.
 
+use std::cell::Cell;
+
 use miserly_api::model::Submission;
 use miserly_test_support::browser::Browser;
 
-use crate::support::{Daemon, SOON, sh, until};
+use crate::support::{Daemon, SOON, sh, until, until_or_tell};
 use crate::ui::Ui;
 
 /// The roles of nodes that a person uses or jumps to. Each needs a name.
@@ -43,11 +45,15 @@ fn a_screen_reader_has_a_name_for_everything() {
     browser.open(&ui.link());
     browser.wait_until("document.querySelectorAll('#map .holders button').length === 1");
     // The tree that the browser gives to its tools has no certain order, and comes after the page.
-    until("each part with its name", SOON, || {
+    let unnamed = Cell::new(None);
+    let all_named = || {
         let mut parts = browser.read_aloud().into_iter();
-        let unnamed = parts.find(|[role, name, _]| NAMED.contains(&&**role) && name.trim().is_empty());
-        unnamed.is_none().then_some(())
-    });
+        let part = parts.find(|[role, name, _]| NAMED.contains(&&**role) && name.trim().is_empty());
+        let is_none = part.is_none();
+        unnamed.set(part);
+        is_none.then_some(())
+    };
+    until_or_tell(SOON, all_named, || format!("a name for {:?}", unnamed.take()));
     let expected = ["Running (1)", "Waiting, in the order of their starts (1)"];
     until("the tables with their jobs", SOON, || {
         let mut tables = names(&mut browser, "table");

@@ -95,8 +95,8 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
             section id="pools" aria-label="Pools" { @if let Some(moment) = moment { @for pool in &moment.pools { (pool_bar(pool)) } } }
             p id="account" class="muted" {}
             (processors())
-            section id="changes-section" aria-labelledby="changes-title" {
-                h2 id="changes-title" { "Changes" }
+            section id="changes-section" aria-label="Changes" {
+                h2 { "Changes" }
                 ol id="changes" {}
             }
         }
@@ -127,10 +127,13 @@ fn chosen_job() -> Markup {
 }
 
 /// The map of the processors. The script fills it; the bars of the pools have the same totals.
+///
+/// Its name is a label of its own: the browser renders this part only near the screen, and may give a part that it
+/// did not render no name by its heading.
 fn processors() -> Markup {
     html! {
-        section id="processors" aria-labelledby="processors-title" {
-            h2 id="processors-title" { "Processors" }
+        section id="processors" aria-label="Processors" {
+            h2 { "Processors" }
             ul class="legend" {
                 li { span class="key held" {} "held, with the number of the job" }
                 li { span class="key idle" {} "opportunistic job" }
