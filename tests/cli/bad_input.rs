@@ -439,7 +439,7 @@ fn jobs_and_commands_that_there_are_not() {
     assert!(tips.contains("tip: a similar subcommand exists: 'workload convert'"), "{tips}");
     check(
         "reproduce feitelson-1997",
-        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996, tsafrir-2007, gaussier-2015, miser-1999",
+        "no paper \"feitelson-1997\"; the papers are zotkin-2000, chiang-2001, kettimuthu-2002, feitelson-1996, tsafrir-2007, gaussier-2015, zhang-2020, miser-1999",
     );
     check(
         "reproduce zotkin --only none",

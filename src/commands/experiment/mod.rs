@@ -13,6 +13,7 @@ use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
 use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
 use miserly_experiments::{Session, page, run_part, write_page};
+use miserly_gym::study;
 use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, exported, markdown};
 use miserly_sim::Observer;
 
@@ -152,14 +153,17 @@ const MEASURED: &str = "miser-1999";
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let Some(name) = &args.paper else { return list(args.json) };
-    if is_measured(name) {
+    if is_only(MEASURED, name) {
         #[cfg(feature = "measured")]
         return super::measured::reproduce(args);
         #[cfg(not(feature = "measured"))]
         return Err(crate::features::MEASURED.absent(MEASURED));
     }
+    if is_only(study::NAME, name) {
+        return zhang(args);
+    }
     let Some(paper) = found(name) else {
-        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).chain([MEASURED]).collect();
+        let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).chain([study::NAME, MEASURED]).collect();
         bail!("no paper {name:?}; the papers are {}", known.join(", "));
     };
     let name = paper.name;
@@ -241,10 +245,33 @@ pub(super) fn summary(page: &Page) -> String {
     }
 }
 
-/// Returns whether a name is that of the paper that is measured, or the start of it and of no other.
-fn is_measured(name: &str) -> bool {
-    let is_other = PAPERS.iter().any(|paper| paper.name.starts_with(name));
-    MEASURED.starts_with(name) && !is_other
+/// Returns whether a name is that of a paper whose runs are no experiment, or the start of it and of no other.
+fn is_only(paper: &str, name: &str) -> bool {
+    let mut others = PAPERS.iter().map(|paper| paper.name).chain([study::NAME, MEASURED]);
+    paper.starts_with(name) && !others.any(|other| other != paper && other.starts_with(name))
+}
+
+/// Reproduces the benchmark of learned schedulers, which has a simulator of its own.
+fn zhang(args: &ReproduceArgs) -> anyhow::Result<()> {
+    let name = study::NAME;
+    if let Some(option) = args.measured.first() {
+        bail!("{option} is an option of {MEASURED} only; {name} is simulated");
+    }
+    let folders = logs(args.traces.as_deref());
+    let missing = study::missing(&folders);
+    if !missing.is_empty() {
+        note!("{name}: these logs are not found, so their cells are - and their claims are not decided:");
+        missing.iter().for_each(|file| note!("  {file}"));
+        note!(
+            "the SWF logs are at {ARCHIVE}, the Lublin logs with the paper's program; {}",
+            looked_in(&folders)
+        );
+    }
+    let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
+    let page = study::reproduce(&folders, args.only.as_deref(), &format!("miserly reproduce {name}{only}"))?;
+    let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
+    shown(&args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part)), &page, args.json)?;
+    if args.json { Ok(()) } else { print(&format!("\n{}\n", summary(&page))) }
 }
 
 /// Returns the paper of that name, or the only one with a name that begins so.
@@ -276,11 +303,12 @@ fn list(json: bool) -> anyhow::Result<()> {
         let parts: Vec<&str> = paper.experiments.iter().map(|(part, _)| *part).collect();
         (paper.name, paper.title, parts)
     });
+    let benchmark = (study::NAME, study::TITLE, study::PARTS.to_vec());
     #[cfg(feature = "measured")]
     let measured = Some((MEASURED, miserly_measured::TITLE, miserly_measured::PARTS.to_vec()));
     #[cfg(not(feature = "measured"))]
     let measured = None;
-    let papers = simulated.chain(measured);
+    let papers = simulated.chain([benchmark]).chain(measured);
     if json {
         let document =
             |(name, title, parts)| serde_json::json!({ "name": name, "title": title, "parts": parts });
