@@ -22,11 +22,7 @@ mod live;
 
 mod question;
 
-mod read;
-
 mod reproduce;
-
-mod run;
 
 mod simulate;
 
@@ -49,6 +45,7 @@ mod values;
 mod workload;
 
 use clap::{Args, Parser, Subcommand};
+use miserly_options::{read, run};
 
 use crate::colour::ColourArg;
 

@@ -4,16 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use miserly_core::Procs;
-use miserly_import::{Format, ImportError, ImportOptions, Report, converted, open_log};
+use miserly_import::{ImportOptions, Report, converted};
+pub(crate) use miserly_options::open;
 use miserly_report::import_summary;
 use miserly_workload::Trace;
 
 use crate::args::{ReadArgs, RewriteArgs};
-
-/// Opens the file with that name, the files that match a pattern, or those of a folder. `-` is standard input.
-pub(crate) fn open(path: &Path) -> anyhow::Result<Trace> {
-    if path == Path::new("-") { Ok(Trace::stdin()?) } else { Ok(open_log(path)?) }
-}
 
 /// Returns the log with that name. One of another format is converted, and the counts of the conversion are printed to
 /// standard error.
@@ -40,23 +36,18 @@ pub(crate) fn read_to_write(
 }
 
 fn read_as(path: &Path, args: &ReadArgs, options: &ImportOptions) -> anyhow::Result<Trace> {
-    let trace = open(path)?.filling_missing_fields(args.missing_fields);
-    let is_table = args.conversion.columns().is_some();
-    // Every line of an unknown format is malformed, and counted.
-    if options.lenient && !is_table && matches!(Format::of(&trace), Err(ImportError::UnknownFormat { .. })) {
-        return Ok(trace);
+    let (trace, report) = miserly_options::read_log(path, args, options)?;
+    if let Some(report) = report {
+        show_conversion(&report);
     }
-    Ok(as_swf(trace, options)?)
+    Ok(trace)
 }
 
 /// Returns the log as [`read_log`] does, for a command that counts malformed lines.
 pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
-    Ok(as_swf(trace, &ImportOptions { procs, lenient: true, keep_ids: true, ..args.conversion.options() })?)
-}
-
-fn as_swf(trace: Trace, options: &ImportOptions) -> Result<Trace, ImportError> {
-    let (trace, report) = converted(trace, options)?;
+    let options = ImportOptions { procs, lenient: true, keep_ids: true, ..args.conversion.options() };
+    let (trace, report) = converted(trace, &options)?;
     if let Some(report) = report {
         show_conversion(&report);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_import::{ImportOptions, SubmitAt};
+use miserly_import::ImportOptions;
 
 use super::read::{ConversionArgs, RewriteArgs};
 use super::run::FilterArgs;
@@ -133,11 +133,6 @@ pub(crate) struct BatsimArgs {
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
 }
-
-pub(super) const SUBMIT_AT: [(&str, SubmitAt, &str); 2] = [
-    ("submit", SubmitAt::Submit, "The submission by the user"),
-    ("eligible", SubmitAt::Eligible, "The end of dependencies, begin time and holds"),
-];
 
 impl AccountingArgs {
     pub(crate) fn options(&self) -> ImportOptions {

@@ -11,7 +11,8 @@ use miserly_policies::PolicySpec;
 use miserly_slurm::Setting;
 
 use super::cluster::ClusterArgs;
-use super::import::{SUBMIT_AT, WrittenArgs};
+use super::import::WrittenArgs;
+use super::read::SUBMIT_AT;
 use super::values::{past, words};
 
 #[derive(Debug, Args)]

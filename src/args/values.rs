@@ -3,39 +3,9 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::value_parser;
-use miserly_core::{Procs, Span};
-use miserly_policies::shared::Profile;
-use miserly_units::{UnitError, parse_seconds};
+pub(super) use miserly_options::values::{procs, seconds, unsigned_seconds, words};
 
 use crate::picture;
-
-/// Parses a duration in whole seconds.
-pub(super) fn seconds(text: &str) -> Result<i64, UnitError> {
-    parse_seconds(text, Span::ZERO)
-}
-
-/// Parses a duration, as an unsigned number of seconds.
-pub(super) fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
-    seconds(text).map(i64::unsigned_abs)
-}
-
-/// Returns the parser of a machine size.
-pub(super) fn procs() -> impl TypedValueParser<Value = Procs> {
-    value_parser!(u32).range(1..=i64::from(Profile::MOST)).map(|procs| Procs::new(procs.into()))
-}
-
-/// Returns the parser of a value by its word. Each row has the word, the value and its help.
-pub(super) fn words<T: Clone + Send + Sync + 'static>(
-    rows: &'static [(&'static str, T, &'static str)],
-) -> impl TypedValueParser<Value = T> {
-    let possible = rows.iter().map(|(word, _, help)| PossibleValue::new(word).help(*help));
-    PossibleValuesParser::new(possible).map(|given| {
-        let row = rows.iter().find(|(word, ..)| *word == given);
-        row.expect("it is one of the possible values").1.clone()
-    })
-}
 
 /// Parses the name of a page. Its ending is .html, so it cannot be a log.
 pub(super) fn page_name(text: &str) -> Result<PathBuf, &'static str> {

@@ -141,11 +141,13 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
+/// Chooses a measure: the published cells of a row, and ours of a cell.
+type Choice = fn(&PublishedRow, (f64, f64)) -> ([f64; 5], f64);
+
 /// The published cells beside ours.
 fn tables(found: &[Found]) -> Section {
     let mut blocks = Vec::new();
     let mut claims = Vec::new();
-    type Choice = fn(&PublishedRow, (f64, f64)) -> ([f64; 5], f64);
     let measures: [(&str, usize, Choice); 2] = [
         ("Mean bounded slowdown", 2, |row, (slowdown, _)| (row.slowdown, slowdown)),
         ("Utilization", 3, |row, (_, used)| (row.utilization, used)),

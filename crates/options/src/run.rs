@@ -7,28 +7,28 @@ use clap::Args;
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
 use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, MOST_SHAKE, Overrun, ProcsField};
 
-use super::read::ReadArgs;
-use super::values::{procs, seconds, words};
+use crate::read::ReadArgs;
+use crate::values::{procs, seconds, words};
 
 /// The options for running a log, shared by every command that runs one.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Simulation options")]
-pub(crate) struct RunArgs {
+pub struct RunArgs {
     /// The processors of the machine; simulate and compare take a list [default: MaxProcs of the log, else MaxNodes]
     #[arg(long, value_name = "N", value_parser = procs(), value_delimiter = ',', allow_negative_numbers = true)]
-    pub(crate) procs: Vec<Procs>,
+    pub procs: Vec<Procs>,
 
     /// The machine: o2k (the NCSA Origin 2000), a number of processors, or a machine file (docs/machines.md)
     #[arg(long, value_name = "MACHINE", conflicts_with = "procs")]
-    pub(crate) machine: Option<String>,
+    pub machine: Option<String>,
 
     /// The number of hosts that a job may use [default: from the machine file]
     #[arg(long, value_parser = words(&SPANS), requires = "machine")]
-    pub(crate) span: Option<Spread>,
+    pub span: Option<Spread>,
 
     /// Whether jobs share hosts [default: from the machine file]
     #[arg(long, value_parser = words(&SHARINGS), requires = "machine")]
-    pub(crate) sharing: Option<Sharing>,
+    pub sharing: Option<Sharing>,
 
     /// The estimates that the policy sees: trace[*F], exact[*R], uniform:R, uniform:R:mean or tsafrir
     ///
@@ -38,42 +38,43 @@ pub(crate) struct RunArgs {
     /// of users (Tsafrir et al. 2005), with the greatest one and the percentage of jobs that have it; without MAX, both
     /// are those of the log.
     #[arg(long, value_name = "MODEL")]
-    pub(crate) estimates: Option<Estimates>,
+    pub estimates: Option<Estimates>,
 
     /// The treatment of a job that reaches the estimate of the log
     #[arg(long, value_parser = words(&OVERRUNS), default_value = "kill")]
-    pub(crate) overrun: Overrun,
+    pub overrun: Overrun,
 
     /// The order in which the events of one instant reach the policy
     #[arg(long, value_parser = words(&EVENT_ORDERS), default_value = "batched")]
-    pub(crate) event_order: EventOrder,
+    pub event_order: EventOrder,
 
     /// The field with the width of a job, if the log has both
     #[arg(long, value_parser = words(&PROCS_FIELDS), default_value = "allocated")]
-    pub(crate) procs_field: ProcsField,
+    pub procs_field: ProcsField,
 
+    /// The jobs that are left out
     #[command(flatten)]
-    pub(crate) filter: FilterArgs,
+    pub filter: FilterArgs,
 
     /// Skips and counts malformed lines instead of stopping at the first
     #[arg(long)]
-    pub(crate) lenient: bool,
+    pub lenient: bool,
 
     /// Selects jobs submitted at T or later, in log time: seconds, or 90min, 12h, 7d (docs/units.md)
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) from: Option<i64>,
+    pub from: Option<i64>,
 
     /// Selects jobs submitted before T, in log time: seconds, or 90min, 12h, 7d
     #[arg(long, value_name = "T", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) to: Option<i64>,
+    pub to: Option<i64>,
 
     /// Selects the jobs of these users, by number or by a name in the header, separated by commas; repeatable
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
-    pub(crate) user: Vec<String>,
+    pub user: Vec<String>,
 
     /// Selects the jobs of these queues, by number or by a name in the header, separated by commas; repeatable
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
-    pub(crate) queue: Vec<String>,
+    pub queue: Vec<String>,
 
     /// Divides the times between submissions by F, which multiplies the load by F; simulate and compare take a list
     #[arg(
@@ -83,46 +84,47 @@ pub(crate) struct RunArgs {
         value_delimiter = ',',
         allow_negative_numbers = true
     )]
-    pub(crate) scale_load: Vec<Factor>,
+    pub scale_load: Vec<Factor>,
 
     /// Submits all jobs at time 0, in the order of their numbers
     #[arg(long)]
-    pub(crate) offline: bool,
+    pub offline: bool,
 
     /// Moves each submission at random by up to D, at most 1 d; each seed has moves of its own
     #[arg(long, value_name = "D", value_parser = shake, conflicts_with = "offline", allow_negative_numbers = true, default_value = "0")]
-    pub(crate) shake: u32,
+    pub shake: u32,
 
     /// Excludes jobs submitted within D of the first one from the measures: seconds, or 90min, 12h, 7d [default: that of the log's header, else 0]
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) warmup: Option<i64>,
+    pub warmup: Option<i64>,
 
     /// The seed of the random numbers
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
-    pub(crate) seed: u64,
+    pub seed: u64,
 
     /// Runs opportunistic jobs, and parks them D before a promised start: seconds, or 90min, 12h, 7d
     ///
     /// An opportunistic job runs ahead of its promised start on idle resources. Without this option opportunistic jobs
     /// run only on a machine with pools of which a queue has the policy miser, with a lead time of 5 s.
     #[arg(long, value_name = "D", value_parser = seconds, allow_negative_numbers = true)]
-    pub(crate) preempt_lead_time: Option<i64>,
+    pub preempt_lead_time: Option<i64>,
 
     /// Runs jobs in their windows only
     #[arg(long, conflicts_with = "preempt_lead_time")]
-    pub(crate) no_opportunistic: bool,
+    pub no_opportunistic: bool,
 
     /// The interactive load, as poisson:EVERY:LENGTH:PROCS or a file (docs/machines.md) [default: none]
     #[arg(long, value_name = "LOAD")]
-    pub(crate) interactive: Option<String>,
+    pub interactive: Option<String>,
 
+    /// The options of reading the log
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
+    pub read: ReadArgs,
 }
 
 /// The options that leave out jobs by fields of the log.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct FilterArgs {
+pub struct FilterArgs {
     /// Leaves out the jobs that meet a condition on fields of the log, such as 'runtime<=0'; repeatable
     ///
     /// Fields: job, submit, wait, runtime, allocated, cpu_time, used_memory, requested_procs, estimate,
@@ -131,29 +133,28 @@ pub(crate) struct FilterArgs {
     /// number, and - a missing text. The fields user, group, queue and partition may be compared with a name in the
     /// header of the log, such as 'user=ann'.
     #[arg(long, value_name = "FILTER")]
-    drop: Vec<FieldFilter>,
+    pub drop: Vec<FieldFilter>,
 
     /// Leaves out the jobs that do not meet a condition, such as 'partition=17'; repeatable
     #[arg(long, value_name = "FILTER")]
-    keep: Vec<FieldFilter>,
+    pub keep: Vec<FieldFilter>,
 }
 
 impl FilterArgs {
     /// Returns whether there is a condition.
-    #[cfg(feature = "page")]
-    pub(crate) fn is_given(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         !self.drop.is_empty() || !self.keep.is_empty()
     }
 
     /// Returns the conditions of the jobs that are left out.
-    pub(crate) fn dropped(&self) -> Vec<FieldFilter> {
+    pub fn dropped(&self) -> Vec<FieldFilter> {
         self.drop.iter().cloned().chain(self.keep.iter().cloned().map(FieldFilter::opposite)).collect()
     }
 }
 
 impl RunArgs {
     /// Returns the scaling of the submit times.
-    pub(crate) fn arrivals(&self) -> ArrivalScaling {
+    pub fn arrivals(&self) -> ArrivalScaling {
         match self.scale_load.first() {
             _ if self.offline => ArrivalScaling::Offline,
             Some(factor) => ArrivalScaling::Scaled(*factor),
@@ -162,7 +163,7 @@ impl RunArgs {
     }
 
     /// Returns the options for each value of the lists: every machine size under every load.
-    pub(crate) fn sweep(&self) -> Vec<RunArgs> {
+    pub fn sweep(&self) -> Vec<RunArgs> {
         let sizes = one_each(&self.procs);
         let loads = one_each(&self.scale_load);
         let with = |procs: &Vec<Procs>, scale_load: &Vec<Factor>| RunArgs {
@@ -177,7 +178,7 @@ impl RunArgs {
     ///
     /// # Errors
     /// If there are several values, and the log is standard input, which can be read once.
-    pub(crate) fn sweep_of(&self, trace: &Path) -> anyhow::Result<Vec<RunArgs>> {
+    pub fn sweep_of(&self, trace: &Path) -> anyhow::Result<Vec<RunArgs>> {
         let sweep = self.sweep();
         ensure!(
             trace != Path::new("-") || sweep.len() == 1,
@@ -187,7 +188,7 @@ impl RunArgs {
     }
 
     /// Returns the option that has several values.
-    pub(crate) fn swept(&self) -> Option<&'static str> {
+    pub fn swept(&self) -> Option<&'static str> {
         match (self.procs.len(), self.scale_load.len()) {
             (2.., _) => Some("--procs"),
             (_, 2..) => Some("--scale-load"),
@@ -227,7 +228,8 @@ const EVENT_ORDERS: [(&str, EventOrder, &str); 2] = [
     ("sequential", EventOrder::Sequential, "One pass for each event, as in pyss"),
 ];
 
-pub(super) const PROCS_FIELDS: [(&str, ProcsField, &str); 2] = [
+/// The words of the field with the width of a job.
+pub const PROCS_FIELDS: [(&str, ProcsField, &str); 2] = [
     ("allocated", ProcsField::Allocated, "Field 5, else field 8"),
     ("requested", ProcsField::Requested, "Field 8, else field 5"),
 ];

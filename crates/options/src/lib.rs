@@ -1,0 +1,15 @@
+//! The options of reading and running a log, as words of a command line.
+//!
+//! The program and the Python package have the same options, parsed by the same rules.
+
+// The rustdoc comments of options are help texts. Backticks would be shown, and brackets are not links.
+#![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
+
+mod prepare;
+pub mod read;
+pub mod run;
+pub mod values;
+
+pub use prepare::{machine_named, open, read as read_log};
+pub use read::{ConversionArgs, ReadArgs, RewriteArgs};
+pub use run::{FilterArgs, RunArgs};
