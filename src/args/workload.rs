@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use miserly_core::Procs;
-use miserly_workload::o2k::Month;
+use miserly_options::ModelArgs;
 use miserly_workload::slice::SliceOptions;
 use miserly_workload::{Factor, ProcsField};
 
@@ -193,38 +193,9 @@ fn load_range(text: &str) -> Result<[f64; 2], String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    /// The model: feitelson96 (Feitelson 1996, section 3.5), sud or sud-feitelson96 (Zotkin et al. 2000, section 3),
-    /// lublin99 (Lublin and Feitelson 1999, with the draws of the archive's program), o2k (Chiang and Vernon 2001, section 3; takes --month, but not --jobs, --procs or --load)
-    #[arg(long, value_name = "MODEL", default_value = "feitelson96")]
-    pub(crate) model: String,
-    /// The number of jobs [default: 10000; sud: 18415]
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<u64>,
-    /// The processors of the machine [default: 128; sud: 256]
-    #[arg(long, value_name = "P", value_parser = procs(), allow_negative_numbers = true)]
-    pub(crate) procs: Option<Procs>,
-    /// The offered load: the work of the jobs over the capacity until the last submission [default: 0.85; sud: 0.765; lublin99: that of its arrivals]
-    #[arg(long, value_name = "L", allow_negative_numbers = true)]
-    pub(crate) load: Option<f64>,
-    /// The seed of the random numbers; a seed always gives the same bytes [default: 1]
-    #[arg(long, value_name = "S")]
-    pub(crate) seed: Option<u64>,
-    /// The month of o2k, from 1999-10 to 2000-03, after seven days of warm-up [default: 1999-10]
-    #[arg(long, value_name = "MONTH")]
-    pub(crate) month: Option<Month>,
-    /// Submits each repetition of a job after the end of the previous one
-    #[arg(long)]
-    pub(crate) repeat_after_end: bool,
-    /// A parameter of feitelson96 or lublin99, such as size_order=1.2 or types=all; repeatable. The header of the log lists all
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
-    pub(crate) set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// The output file; - is standard output [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-/// Parses a parameter of a model: its name and its value.
-fn parameter(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("no = found; write NAME=VALUE, such as size_order=1.2")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

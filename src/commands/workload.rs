@@ -9,13 +9,10 @@ use anyhow::Context;
 use miserly_core::Procs;
 use miserly_report::{AtomicFile, check_json, check_text, describe_json, describe_text};
 use miserly_workload::check::{Anomaly, Severity};
-use miserly_workload::generate::{Model, ModelOptions, find_model};
 use miserly_workload::{CheckReport, Resampling, Trace, TraceError, check, describe, resample};
 use serde_json::Value;
 
-use crate::args::{
-    CheckArgs, DescribeArgs, GenerateArgs, ReadArgs, ResampleArgs, WorkloadArgs, WorkloadCommand,
-};
+use crate::args::{CheckArgs, DescribeArgs, ReadArgs, ResampleArgs, WorkloadArgs, WorkloadCommand};
 use crate::commands::{columns, convert, slice};
 use crate::output::{print, print_json, refuse_the_input_itself, to_file};
 use crate::read_log::read_to_count;
@@ -25,7 +22,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> anyhow::Result<ExitCode> {
         WorkloadCommand::Describe(args) => describe_logs(args)?,
         WorkloadCommand::Check(args) => return check_logs(args),
         WorkloadCommand::Generate(args) => {
-            let log = args.model()?.generate()?;
+            let log = args.model.build()?.generate()?;
             write_log(args.output.as_deref(), |output| log.write(output))?;
         }
         WorkloadCommand::Resample(args) => resample_log(args)?,
@@ -115,21 +112,5 @@ fn write_log(
             let written = AtomicFile::write(path, |output| write(output));
             written.with_context(|| format!("cannot write {}", path.display()))
         }
-    }
-}
-
-impl GenerateArgs {
-    /// Returns the model with its parameters.
-    pub(crate) fn model(&self) -> anyhow::Result<Box<dyn Model>> {
-        let options = ModelOptions {
-            jobs: self.jobs,
-            procs: self.procs,
-            load: self.load,
-            seed: self.seed,
-            month: self.month,
-            repeat_after_end: self.repeat_after_end,
-            set: self.set.clone(),
-        };
-        Ok((find_model(&self.model)?.build)(&options)?)
     }
 }

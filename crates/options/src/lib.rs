@@ -5,11 +5,13 @@
 // The rustdoc comments of options are help texts. Backticks would be shown, and brackets are not links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
+mod model;
 mod prepare;
 pub mod read;
 pub mod run;
 pub mod values;
 
+pub use model::ModelArgs;
 pub use prepare::{machine_named, open, read as read_log};
 pub use read::{ConversionArgs, ReadArgs, RewriteArgs};
 pub use run::{FilterArgs, RunArgs};

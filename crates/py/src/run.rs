@@ -1,0 +1,242 @@
+//! Runs and comparisons.
+
+use std::sync::Arc;
+
+use miserly_core::Time;
+use miserly_options::RunArgs;
+use miserly_policies::PolicySpec;
+use miserly_report::page::TableFormat;
+use miserly_report::page::exported;
+use miserly_report::{TableStyle, compare_tables, run_sections, simulate_table};
+use miserly_run::{RunDoc, RunSetup, differences};
+use miserly_sim::{Finished, Grouping, InOrder, JobColumns, Observer, SystemSnapshot};
+use miserly_workload::Estimates;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::error::{chained, error};
+use crate::json::to_python;
+use crate::log::Log;
+use crate::table::JobTable;
+use crate::words;
+
+/// Ends a run when Python has a signal, such as that of Ctrl-C.
+#[derive(Default)]
+pub(crate) struct Interrupt {
+    instants: u32,
+    raised: Option<PyErr>,
+}
+
+/// The instants between two looks.
+const LOOK: u32 = 1024;
+
+impl Observer for Interrupt {
+    fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {
+        self.instants = self.instants.wrapping_add(1);
+        if self.instants.is_multiple_of(LOOK) && self.raised.is_none() {
+            self.raised = Python::attach(|py| py.check_signals()).err();
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.raised.is_some()
+    }
+
+    fn finished(&mut self, _job: &Finished) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One policy on one log.
+#[pyclass(frozen, module = "miserly")]
+pub(crate) struct Run {
+    document: Arc<RunDoc>,
+    jobs: Py<JobTable>,
+}
+
+impl Run {
+    fn table(&self) -> String {
+        simulate_table(&self.document, None, TableStyle::default())
+    }
+
+    fn text(&self) -> PyResult<String> {
+        serde_json::to_string_pretty(&*self.document).map_err(error)
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// The policy, with its parameters.
+    #[getter]
+    fn policy(&self) -> &str {
+        &self.document.policy
+    }
+
+    /// The document of the run, as `miserly simulate --json` prints it.
+    #[getter]
+    fn document<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.text()?)
+    }
+
+    /// The text of the document.
+    #[getter]
+    fn json(&self) -> PyResult<String> {
+        self.text()
+    }
+
+    /// The finished jobs.
+    #[getter]
+    fn jobs(&self, py: Python<'_>) -> Py<JobTable> {
+        self.jobs.clone_ref(py)
+    }
+
+    fn __str__(&self) -> String {
+        self.table()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Run: {} on {}, {} jobs>",
+            self.document.policy, self.document.trace.name, self.document.jobs.simulated
+        )
+    }
+
+    fn _repr_html_(&self) -> String {
+        html(&[&self.document])
+    }
+}
+
+/// Several policies on one log.
+#[pyclass(frozen, module = "miserly")]
+pub(crate) struct Comparison {
+    runs: Vec<Py<Run>>,
+    documents: Vec<Arc<RunDoc>>,
+}
+
+impl Comparison {
+    fn all(&self) -> Vec<&RunDoc> {
+        self.documents.iter().map(|document| &**document).collect()
+    }
+}
+
+#[pymethods]
+impl Comparison {
+    /// The runs, in the order of the policies.
+    #[getter]
+    fn runs(&self, py: Python<'_>) -> Vec<Py<Run>> {
+        self.runs.iter().map(|run| run.clone_ref(py)).collect()
+    }
+
+    /// The paired difference of each pair of runs in each measure, with its 95 % interval.
+    #[getter]
+    fn differences<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &serde_json::to_string(&differences(&self.all())).map_err(error)?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn __getitem__(&self, py: Python<'_>, policy: &str) -> PyResult<Py<Run>> {
+        let position = self.documents.iter().position(|document| document.policy == policy);
+        let names = || self.documents.iter().map(|document| &*document.policy).collect::<Vec<_>>().join(", ");
+        let missing = || {
+            pyo3::exceptions::PyKeyError::new_err(format!(
+                "no run of {policy:?}; the runs are of {}",
+                names()
+            ))
+        };
+        position.map(|position| self.runs[position].clone_ref(py)).ok_or_else(missing)
+    }
+
+    fn __str__(&self) -> String {
+        compare_tables(&self.all(), TableStyle::default())
+    }
+
+    fn __repr__(&self) -> String {
+        let policies = self.documents.iter().map(|document| &*document.policy);
+        format!("<Comparison: {}>", policies.collect::<Vec<_>>().join(", "))
+    }
+
+    fn _repr_html_(&self) -> String {
+        html(&self.all())
+    }
+}
+
+fn html(runs: &[&RunDoc]) -> String {
+    exported(&run_sections(runs, None, TableStyle::default()), TableFormat::Markdown)
+}
+
+/// Returns the setup of a run with these options, and the groupings.
+fn prepare(
+    function: &str,
+    log: &Log,
+    by: Option<Vec<String>>,
+    details: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<RunSetup> {
+    let words: RunArgs = words::parse(function, options)?;
+    let options = words.single(Estimates::default()).map_err(|cause| chained(&cause))?;
+    let by: Vec<Grouping> = by
+        .unwrap_or_default()
+        .iter()
+        .map(|word| word.parse().map_err(|wrong| error(format!("{function}: by: {wrong}"))))
+        .collect::<PyResult<_>>()?;
+    let setup = RunSetup::shared(&log.shared, options).map_err(error)?;
+    Ok(setup.with_details(details).grouped(&by))
+}
+
+fn spec(text: &str) -> PyResult<PolicySpec> {
+    text.parse().map_err(error)
+}
+
+fn run(py: Python<'_>, setup: &RunSetup, policy: &PolicySpec) -> PyResult<(Arc<RunDoc>, JobColumns)> {
+    py.detach(|| {
+        let (mut interrupt, mut columns) = (Interrupt::default(), InOrder::new(JobColumns::default()));
+        let outcome = setup.outcome(policy, false, &mut [&mut columns, &mut interrupt]);
+        match interrupt.raised {
+            Some(raised) => Err(raised),
+            None => Ok((Arc::new(outcome.map_err(error)?), columns.into_inner())),
+        }
+    })
+}
+
+fn made(py: Python<'_>, (document, jobs): (Arc<RunDoc>, JobColumns)) -> PyResult<Py<Run>> {
+    Py::new(py, Run { document, jobs: Py::new(py, JobTable::new(jobs)?)? })
+}
+
+/// Runs one policy on a log, with the options of `miserly simulate`.
+#[pyfunction]
+#[pyo3(signature = (log, policy, *, by = None, details = false, **options))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    log: &Log,
+    policy: &str,
+    by: Option<Vec<String>>,
+    details: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Py<Run>> {
+    let setup = prepare("simulate", log, by, details, options)?;
+    made(py, run(py, &setup, &spec(policy)?)?)
+}
+
+/// Runs several policies on a log, with the options of `miserly compare`.
+#[pyfunction]
+#[pyo3(signature = (log, policies, *, by = None, details = false, **options))]
+pub(crate) fn compare(
+    py: Python<'_>,
+    log: &Log,
+    policies: &Bound<'_, PyList>,
+    by: Option<Vec<String>>,
+    details: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Comparison> {
+    let setup = prepare("compare", log, by, details, options)?;
+    let mut comparison = Comparison { runs: vec![], documents: vec![] };
+    for policy in policies.iter() {
+        let (document, jobs) = run(py, &setup, &spec(&policy.extract::<String>()?)?)?;
+        comparison.documents.push(Arc::clone(&document));
+        comparison.runs.push(made(py, (document, jobs))?);
+    }
+    Ok(comparison)
+}
