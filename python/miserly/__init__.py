@@ -7,6 +7,6 @@
 ['job', 'user', 'procs', 'submit', 'start', 'end', 'runtime', 'killed', 'reason']
 """
 
-from ._miserly import Comparison, JobTable, Log, MiserlyError, Run, compare, simulate
+from ._miserly import Comparison, Job, JobOrder, JobTable, Log, MiserlyError, Run, compare, simulate
 
-__all__ = ["Comparison", "JobTable", "Log", "MiserlyError", "Run", "compare", "simulate"]
+__all__ = ["Comparison", "Job", "JobOrder", "JobTable", "Log", "MiserlyError", "Run", "compare", "simulate"]

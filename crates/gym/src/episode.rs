@@ -81,6 +81,14 @@ impl Episode {
         self.queue.iter().map(|index| &self.log.jobs[*index])
     }
 
+    /// Returns the waiting job at this position.
+    ///
+    /// # Panics
+    /// If no job has that position.
+    pub fn waiting(&self, position: usize) -> &Job {
+        &self.log.jobs[self.queue[position]]
+    }
+
     /// Returns whether every job has started.
     pub fn is_done(&self) -> bool {
         self.queue.is_empty()

@@ -3,6 +3,7 @@
 //! Zhang et al. (`RLScheduler`, SC 2020) judge a scheduler by ten windows of four logs, and later papers do as they did.
 //! [`Episode`] is the loop of their simulator, [`Order`] the orders of their tables, and [`published`] the tables.
 
+mod env;
 mod episode;
 mod log;
 mod orders;
@@ -10,6 +11,7 @@ pub mod published;
 mod simulated;
 pub mod study;
 
+pub use env::{EnvOptions, Envs, FEATURES, Reward, Row, SHOWN, Shown, Step};
 pub use episode::{Episode, bounded_slowdown};
 pub use log::{Job, JobLog, JobLogError};
 pub use orders::Order;

@@ -1,12 +1,10 @@
 //! Runs and comparisons.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use miserly_core::Time;
 use miserly_options::RunArgs;
-use miserly_policies::PolicySpec;
-use miserly_report::page::TableFormat;
-use miserly_report::page::exported;
+use miserly_report::page::fragment;
 use miserly_report::{TableStyle, compare_tables, run_sections, simulate_table};
 use miserly_run::{RunDoc, RunSetup, differences};
 use miserly_sim::{Finished, Grouping, InOrder, JobColumns, Observer, SystemSnapshot};
@@ -17,29 +15,37 @@ use pyo3::types::{PyDict, PyList};
 use crate::error::{chained, error};
 use crate::json::to_python;
 use crate::log::Log;
+use crate::policies::{Raised, is_program, spec};
 use crate::table::JobTable;
 use crate::words;
 
-/// Ends a run when Python has a signal, such as that of Ctrl-C.
-#[derive(Default)]
-pub(crate) struct Interrupt {
+/// Ends a run when Python has a signal, such as that of Ctrl-C, or when a policy raised an error.
+struct Interrupt {
     instants: u32,
-    raised: Option<PyErr>,
+    raised: Raised,
 }
 
-/// The instants between two looks.
+/// The instants between two looks for signals.
 const LOOK: u32 = 1024;
+
+impl Interrupt {
+    fn raised(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Observer for Interrupt {
     fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {
         self.instants = self.instants.wrapping_add(1);
-        if self.instants.is_multiple_of(LOOK) && self.raised.is_none() {
-            self.raised = Python::attach(|py| py.check_signals()).err();
+        if self.instants.is_multiple_of(LOOK)
+            && let Err(signal) = Python::attach(|py| py.check_signals())
+        {
+            self.raised().get_or_insert(signal);
         }
     }
 
     fn has_enough(&self) -> bool {
-        self.raised.is_some()
+        self.raised().is_some()
     }
 
     fn finished(&mut self, _job: &Finished) -> std::io::Result<()> {
@@ -164,7 +170,7 @@ impl Comparison {
 }
 
 fn html(runs: &[&RunDoc]) -> String {
-    exported(&run_sections(runs, None, TableStyle::default()), TableFormat::Markdown)
+    fragment(&run_sections(runs, None, TableStyle::default()))
 }
 
 /// Returns the setup of a run with these options, and the groupings.
@@ -186,15 +192,40 @@ fn prepare(
     Ok(setup.with_details(details).grouped(&by))
 }
 
-fn spec(text: &str) -> PyResult<PolicySpec> {
-    text.parse().map_err(error)
+/// Runs a policy. One that is a program runs twice, and must decide the same.
+fn run(py: Python<'_>, setup: &RunSetup, policy: &Bound<'_, PyAny>) -> PyResult<(Arc<RunDoc>, JobColumns)> {
+    let first = run_once(py, setup, policy)?;
+    if is_program(policy) {
+        let again = run_once(py, setup, policy)?;
+        if let Some(number) = first
+            .1
+            .number
+            .iter()
+            .zip(&first.1.start)
+            .zip(&again.1.start)
+            .find_map(|((number, one), other)| (one != other).then_some(number))
+        {
+            let name = &first.0.policy;
+            return Err(error(format!(
+                "{name}: it is not deterministic: job {number} starts at another time when the run is repeated"
+            )));
+        }
+    }
+    Ok(first)
 }
 
-fn run(py: Python<'_>, setup: &RunSetup, policy: &PolicySpec) -> PyResult<(Arc<RunDoc>, JobColumns)> {
+fn run_once(
+    py: Python<'_>,
+    setup: &RunSetup,
+    policy: &Bound<'_, PyAny>,
+) -> PyResult<(Arc<RunDoc>, JobColumns)> {
+    let raised = Raised::default();
+    let policy = spec(policy, setup, &raised)?;
     py.detach(|| {
-        let (mut interrupt, mut columns) = (Interrupt::default(), InOrder::new(JobColumns::default()));
-        let outcome = setup.outcome(policy, false, &mut [&mut columns, &mut interrupt]);
-        match interrupt.raised {
+        let mut interrupt = Interrupt { instants: 0, raised: Arc::clone(&raised) };
+        let mut columns = InOrder::new(JobColumns::default());
+        let outcome = setup.outcome(&policy, false, &mut [&mut columns, &mut interrupt]);
+        match interrupt.raised().take() {
             Some(raised) => Err(raised),
             None => Ok((Arc::new(outcome.map_err(error)?), columns.into_inner())),
         }
@@ -211,13 +242,13 @@ fn made(py: Python<'_>, (document, jobs): (Arc<RunDoc>, JobColumns)) -> PyResult
 pub(crate) fn simulate(
     py: Python<'_>,
     log: &Log,
-    policy: &str,
+    policy: &Bound<'_, PyAny>,
     by: Option<Vec<String>>,
     details: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Run>> {
     let setup = prepare("simulate", log, by, details, options)?;
-    made(py, run(py, &setup, &spec(policy)?)?)
+    made(py, run(py, &setup, policy)?)
 }
 
 /// Runs several policies on a log, with the options of `miserly compare`.
@@ -234,7 +265,7 @@ pub(crate) fn compare(
     let setup = prepare("compare", log, by, details, options)?;
     let mut comparison = Comparison { runs: vec![], documents: vec![] };
     for policy in policies.iter() {
-        let (document, jobs) = run(py, &setup, &spec(&policy.extract::<String>()?)?)?;
+        let (document, jobs) = run(py, &setup, &policy)?;
         comparison.documents.push(Arc::clone(&document));
         comparison.runs.push(made(py, (document, jobs))?);
     }

@@ -47,6 +47,13 @@ pub fn html(page: &Page) -> String {
     allowed(whole.into_string())
 }
 
+/// Renders sections of text and tables as a part of another page, such as a notebook. It has no script and no style.
+pub fn fragment(sections: &[Section]) -> String {
+    let mut figures = Figures::default();
+    let blocks = sections.iter().flat_map(|section| &section.blocks);
+    markup! { div { @for part in blocks { (block(part, "", &mut figures)) } } }.into_string()
+}
+
 /// Renders the table of contents if there are several sections.
 fn contents(page: &Page) -> Markup {
     markup! {

@@ -18,5 +18,5 @@ mod assets;
 
 pub use data::{Block, Claim, ClaimVerdict, Emphasis, Page, ReadClaim, Section, TableCell, TableData};
 pub use export::{TableFormat, exported};
-pub use html::html;
+pub use html::{fragment, html};
 pub use markdown::markdown;

@@ -18,6 +18,7 @@ mod requeued;
 
 mod used;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miserly_core::{Context, Entry, JobNumber, Ledger, Span, Time};
@@ -79,7 +80,20 @@ pub struct Order {
 enum By {
     Criterion(Criterion),
     Formula(Priority),
+    Values(Values),
 }
+
+/// The values of jobs by their numbers. The smallest comes first; a job without a value is the last.
+#[derive(Clone, Debug)]
+struct Values(Arc<BTreeMap<JobNumber, f64>>);
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Values) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Values {}
 
 /// A job's position in an order. Smaller comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,10 +128,16 @@ impl Order {
         Order { by: By::Formula(priority), ..Order::default() }
     }
 
+    /// Returns the order by values that were computed before, such as those of a function of a library user. The smallest
+    /// comes first; a job without a value is the last.
+    pub fn by_values(values: BTreeMap<JobNumber, f64>) -> Order {
+        Order { by: By::Values(Values(Arc::new(values))), ..Order::default() }
+    }
+
     /// Returns the formula of the order, if it has one.
     pub fn formula(&self) -> Option<&Formula> {
         match &self.by {
-            By::Criterion(_) => None,
+            By::Criterion(_) | By::Values(_) => None,
             By::Formula(priority) => Some(priority.formula()),
         }
     }
@@ -194,6 +214,7 @@ impl Order {
             By::Criterion(criterion) => {
                 JobFacts { estimate: criterion.uses_estimates(), ..JobFacts::default() }
             }
+            By::Values(_) => JobFacts::default(),
         }
     }
 
@@ -221,6 +242,7 @@ impl Order {
         match &self.by {
             By::Criterion(criterion) => criterion.is_random() && self.draw == Draw::Pass,
             By::Formula(priority) => priority.changes(),
+            By::Values(_) => false,
         }
     }
 
@@ -307,6 +329,10 @@ impl Order {
         let value = match &self.by {
             By::Formula(priority) => {
                 return Direction::Largest.rank(priority.aged(now, entry, used, self.weight));
+            }
+            By::Values(Values(values)) => {
+                let value = values.get(&request.number).copied().unwrap_or(f64::INFINITY);
+                return Direction::Smallest.rank(value);
             }
             By::Criterion(criterion) => match criterion.rank(entry) {
                 Some(rank) if self.weight == Weight::NONE || self.is_arrival() => return rank,
