@@ -78,7 +78,8 @@ class ScheduleEnv(gymnasium.Env[np.ndarray[Any, Any], np.int64]):
 
     def action_masks(self) -> np.ndarray[Any, Any]:
         """Returns which actions have a job."""
-        return self._arrays.masks[0].astype(bool)
+        mask: np.ndarray[Any, Any] = self._arrays.masks[0].astype(bool)
+        return mask
 
 
 class ScheduleVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):

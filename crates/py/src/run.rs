@@ -3,14 +3,14 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use miserly_core::Time;
-use miserly_options::RunArgs;
+use miserly_options::{ReadArgs, RunArgs};
 use miserly_report::page::fragment;
 use miserly_report::{TableStyle, compare_tables, run_sections, simulate_table};
 use miserly_run::{RunDoc, RunSetup, differences};
 use miserly_sim::{Finished, Grouping, InOrder, JobColumns, Observer, SystemSnapshot};
 use miserly_workload::Estimates;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 use crate::error::{chained, error};
 use crate::json::to_python;
@@ -181,6 +181,7 @@ fn prepare(
     details: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<RunSetup> {
+    words::refuse_of::<ReadArgs>("an option of reading; give it to Log.read", options)?;
     let words: RunArgs = words::parse(function, options)?;
     let options = words.single(Estimates::default()).map_err(|cause| chained(&cause))?;
     let by: Vec<Grouping> = by
@@ -257,15 +258,15 @@ pub(crate) fn simulate(
 pub(crate) fn compare(
     py: Python<'_>,
     log: &Log,
-    policies: &Bound<'_, PyList>,
+    policies: &Bound<'_, PyAny>,
     by: Option<Vec<String>>,
     details: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Comparison> {
     let setup = prepare("compare", log, by, details, options)?;
     let mut comparison = Comparison { runs: vec![], documents: vec![] };
-    for policy in policies.iter() {
-        let (document, jobs) = run(py, &setup, &policy)?;
+    for policy in policies.try_iter()? {
+        let (document, jobs) = run(py, &setup, &policy?)?;
         comparison.documents.push(Arc::clone(&document));
         comparison.runs.push(made(py, (document, jobs))?);
     }

@@ -23,6 +23,18 @@ pub(crate) fn parse<A: Args + FromArgMatches>(
     A::from_arg_matches(&matches).map_err(|wrong| error(message(function, &wrong)))
 }
 
+/// Refuses the options of `A`.
+pub(crate) fn refuse_of<A: Args>(why: &str, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    let refused = A::augment_args(Command::new("miserly"));
+    for name in given.into_iter().flat_map(|given| given.keys()) {
+        let name = name.extract::<String>()?;
+        if refused.get_arguments().any(|option| option.get_id() == name.as_str()) {
+            return Err(error(format!("{name}: {why}")));
+        }
+    }
+    Ok(())
+}
+
 fn push(words: &mut Vec<String>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let option = format!("--{}", name.replace('_', "-"));
     if value.is_none() {
