@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gzip
 import json
 import multiprocessing
 import os
@@ -278,6 +279,18 @@ def test_a_masked_policy_learns_to_take_short_jobs(log: ms.Log) -> None:
 def test_the_examples_of_the_documentation_are_right() -> None:
     for module in (ms, miserly.gym):
         assert doctest.testmod(module).failed == 0
+
+
+def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = Path(__file__).parents[2] / "docs/how-to/python.md"
+    blocks = guide.read_text().split("```python\n")[1:]
+    assert len(blocks) == 5
+    monkeypatch.chdir(tmp_path)
+    Path("cluster.swf.gz").write_bytes(gzip.compress(ms.Log.generate(jobs=500, seed=1).to_swf()))
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block.split("```")[0], names)
+    assert names["run"].policy == "easy" and names["ended"].any()
 
 
 def test_import_needs_no_numpy() -> None:
