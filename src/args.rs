@@ -4,6 +4,8 @@
 // links.
 #![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links)]
 
+mod bench;
+
 #[cfg(feature = "client")]
 mod cluster;
 
@@ -49,6 +51,7 @@ use miserly_options::{read, run};
 
 use crate::colour::ColourArg;
 
+pub(crate) use self::bench::BenchArgs;
 #[cfg(feature = "daemon")]
 pub(crate) use self::daemon::{
     BackupArgs, ReplayArgs, ServeArgs, ShadowArgs, ShadowCommand, ShadowReportArgs,
@@ -89,8 +92,7 @@ pub(crate) use self::tables::{By, ReportFileArgs};
 #[cfg(feature = "page")]
 pub(crate) use self::ui::{TopArgs, UiArgs};
 pub(crate) use self::workload::{
-    CheckArgs, ColumnsArgs, DescribeArgs, GenerateArgs, ResampleArgs, SliceArgs, WorkloadArgs,
-    WorkloadCommand,
+    CheckArgs, ColumnsArgs, DescribeArgs, ResampleArgs, SliceArgs, WorkloadArgs, WorkloadCommand,
 };
 
 impl Command {
@@ -163,6 +165,8 @@ pub(crate) enum Command {
     Workload(WorkloadArgs),
     /// Runs an experiment: a file that lists logs, policies, estimates, tables and charts
     Experiment(ExperimentArgs),
+    /// Scores a policy on made windows against another one, for programs that search for policies
+    Bench(BenchArgs),
     /// Repeats the experiments of a paper and prints its tables with both values and their difference
     Reproduce(ReproduceArgs),
     /// Writes the page of an experiment's results

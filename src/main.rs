@@ -129,6 +129,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Policies(args) => success_of(commands::policies::run(args)),
         Command::Workload(args) => commands::workload::run(args),
         Command::Experiment(args) => success_of(commands::experiment::run(args)),
+        Command::Bench(args) => success_of(commands::bench::run(args)),
         Command::Reproduce(args) => success_of(commands::experiment::reproduce(args)),
         Command::Report(args) => success_of(commands::experiment::report(args)),
         #[cfg(feature = "daemon")]

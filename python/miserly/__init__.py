@@ -8,5 +8,6 @@
 """
 
 from ._miserly import Comparison, Job, JobOrder, JobTable, Log, MiserlyError, Run, compare, simulate
+from ._policy import Policy
 
-__all__ = ["Comparison", "Job", "JobOrder", "JobTable", "Log", "MiserlyError", "Run", "compare", "simulate"]
+__all__ = ["Comparison", "Job", "JobOrder", "JobTable", "Log", "MiserlyError", "Policy", "Run", "compare", "simulate"]

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Protocol, final
+from typing import Any, final
+
+from ._policy import Policy
 
 class MiserlyError(ValueError):
     """What was asked for is not understood or cannot be done; the message says what, where, and what to do."""
@@ -62,11 +64,6 @@ class JobOrder:
     """An order of the queue by a function of a job. The smallest value comes first."""
 
     def __init__(self, key: Callable[[Job], float], *, backfill: str = "easy", name: str | None = None) -> None: ...
-
-class Policy(Protocol):
-    """A policy: at each pass it returns the numbers of the jobs to start."""
-
-    def schedule(self, now: float, waiting: list[Job], running: list[Job], free: int) -> Sequence[int]: ...
 
 @final
 class JobTable:
@@ -136,3 +133,8 @@ def compare(
     log: Log, policies: Sequence[str | JobOrder | Policy], *, by: list[str] | None = None, details: bool = False, **options: Any
 ) -> Comparison:
     """Runs several policies on a log, with the options of `miserly compare`."""
+
+def score(
+    policy: str | JobOrder | Policy, *, windows: str = "training", against: str = "easy"
+) -> dict[str, Any]:
+    """Returns the score of a policy on made windows. `miserly.benchmarks` runs it in a process of its own."""

@@ -28,6 +28,8 @@ mod slice;
 
 pub(crate) mod shell;
 
+pub(crate) mod bench;
+
 pub(crate) mod experiment;
 
 #[cfg(feature = "measured")]

@@ -25,6 +25,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import miserly as ms
+import miserly.benchmarks
 import miserly.gym
 
 
@@ -277,20 +278,62 @@ def test_a_masked_policy_learns_to_take_short_jobs(log: ms.Log) -> None:
 
 
 def test_the_examples_of_the_documentation_are_right() -> None:
-    for module in (ms, miserly.gym):
+    for module in (ms, miserly.gym, miserly.benchmarks):
         assert doctest.testmod(module).failed == 0
+
+
+def test_a_score_is_the_same_each_time_and_that_of_the_program() -> None:
+    one, two = (miserly.benchmarks.score("easy(order=f1)", windows="held-out") for _ in range(2))
+    assert one == two
+    words = ["bench", "easy(order=f1)", "--windows", "held-out", "--json"]
+    printed = subprocess.run([os.environ["MISERLY_PROGRAM"], *words], check=True, capture_output=True).stdout
+    assert one == json.loads(printed)
+    measures = miserly.benchmarks.score("easy")["measures"]
+    assert all(measure["difference"] == 0 for measure in measures.values())
+
+
+def endless(job: ms.Job) -> float:
+    while True:
+        pass
+
+
+def greedy(job: ms.Job) -> float:
+    return float(len(bytearray(8 << 30)))
+
+
+def mistaken(job: ms.Job) -> float:
+    raise LookupError("mine")
+
+
+def dying(job: ms.Job) -> float:
+    os._exit(3)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        (endless, ms.MiserlyError, "more than 2 s"),
+        (greedy, MemoryError, "^$"),
+        (mistaken, LookupError, "mine"),
+        (dying, ms.MiserlyError, "ended with code 3"),
+    ],
+)
+def test_a_wrong_policy_ends_in_its_own_process(key: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        miserly.benchmarks.score(ms.JobOrder(key), seconds=2)
 
 
 def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = Path(__file__).parents[2] / "docs/how-to/python.md"
     blocks = guide.read_text().split("```python\n")[1:]
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     monkeypatch.chdir(tmp_path)
     Path("cluster.swf.gz").write_bytes(gzip.compress(ms.Log.generate(jobs=500, seed=1).to_swf()))
     names: dict[str, Any] = {}
     for block in blocks:
         exec(block.split("```")[0], names)
     assert names["run"].policy == "easy" and names["ended"].any()
+    assert names["found"] < 0, "the search improves on F1 on the training windows"
 
 
 def test_import_needs_no_numpy() -> None:

@@ -8,6 +8,7 @@ mod episode;
 mod log;
 mod orders;
 pub mod published;
+pub mod score;
 mod simulated;
 pub mod study;
 

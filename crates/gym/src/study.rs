@@ -7,6 +7,8 @@ use miserly_core::Time;
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_run::SetupError;
+use miserly_sim::student_t_95;
+use miserly_workload::generate::GenerateError;
 use miserly_workload::{Trace, TraceError, shaken};
 use rayon::prelude::*;
 
@@ -38,9 +40,6 @@ const BESIDE: [&str; 6] = [
 const COPIES: u64 = 10;
 const MOVED_BY: u32 = 30;
 
-/// The 97.5 % quantile of Student's distribution with one degree of freedom less than there are copies.
-const QUANTILE: f64 = 2.262;
-
 /// Why a page cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
@@ -50,6 +49,12 @@ pub enum StudyError {
     /// A policy does not run.
     #[error(transparent)]
     Run(#[from] SetupError),
+    /// A window cannot be made.
+    #[error("{0}")]
+    Made(String),
+    /// The model of a window is not known.
+    #[error(transparent)]
+    Model(#[from] GenerateError),
     /// A policy is not understood.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -302,5 +307,5 @@ fn interval(values: &[f64]) -> (f64, f64) {
     let centre = mean(values.iter().copied());
     let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
     let count = values.len() as f64;
-    (centre, QUANTILE * (squares / (count - 1.0) / count).sqrt())
+    (centre, student_t_95(values.len() - 1) * (squares / (count - 1.0) / count).sqrt())
 }

@@ -47,7 +47,7 @@ mod _miserly {
     #[pymodule_export]
     use super::policies::{Job, JobOrder};
     #[pymodule_export]
-    use super::run::{Comparison, Run, compare, simulate};
+    use super::run::{Comparison, Run, compare, score, simulate};
     #[pymodule_export]
     use super::table::JobTable;
 }

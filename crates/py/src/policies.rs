@@ -228,7 +228,7 @@ pub(crate) fn spec(given: &Bound<'_, PyAny>, setup: &RunSetup, raised: &Raised) 
             "policy: give its written form, a JobOrder, or an object with a method schedule(now, waiting, running, free)",
         ));
     }
-    let name = given.get_type().name()?.to_string();
+    let name = policy_name(given)?;
     let (object, raised) = (given.clone().unbind(), Arc::clone(raised));
     let shared = Arc::new(object);
     Ok(PolicySpec::from_fn(name.clone(), Needs::NONE, move |_, _| {
@@ -240,4 +240,16 @@ pub(crate) fn spec(given: &Bound<'_, PyAny>, setup: &RunSetup, raised: &Raised) 
 /// Returns whether a policy is a program, which may decide otherwise when it is asked again.
 pub(crate) fn is_program(given: &Bound<'_, PyAny>) -> bool {
     given.extract::<String>().is_err()
+}
+
+/// Returns the name of a policy.
+pub(crate) fn policy_name(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = given.extract::<String>() {
+        let policy: PolicySpec = text.parse().map_err(error)?;
+        return Ok(policy.to_string());
+    }
+    match given.cast::<JobOrder>() {
+        Ok(order) => Ok(order.get().name.clone()),
+        Err(_) => Ok(given.get_type().name()?.to_string()),
+    }
 }

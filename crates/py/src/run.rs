@@ -3,7 +3,10 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use miserly_core::Time;
+use miserly_gym::score::WindowSet;
+use miserly_gym::study::StudyError;
 use miserly_options::{ReadArgs, RunArgs};
+use miserly_policies::PolicySpec;
 use miserly_report::page::fragment;
 use miserly_report::{TableStyle, compare_tables, run_sections, simulate_table};
 use miserly_run::{RunDoc, RunSetup, differences};
@@ -15,7 +18,7 @@ use pyo3::types::PyDict;
 use crate::error::{chained, error};
 use crate::json::to_python;
 use crate::log::Log;
-use crate::policies::{Raised, is_program, spec};
+use crate::policies::{Raised, is_program, policy_name, spec};
 use crate::table::JobTable;
 use crate::words;
 
@@ -271,4 +274,37 @@ pub(crate) fn compare(
         comparison.runs.push(made(py, (document, jobs))?);
     }
     Ok(comparison)
+}
+
+/// Returns the score of a policy on made windows. `miserly.benchmarks` runs it in a process of its own.
+#[pyfunction]
+#[pyo3(signature = (policy, *, windows = "training", against = "easy"))]
+pub(crate) fn score<'py>(
+    py: Python<'py>,
+    policy: &Bound<'py, PyAny>,
+    windows: &str,
+    against: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let set = WindowSet::ALL.into_iter().find(|set| set.name() == windows);
+    let set = set.ok_or_else(|| error(format!("windows: no {windows:?}; they are training or held-out")))?;
+    let against: PolicySpec = against.parse().map_err(error)?;
+    let name = policy_name(policy)?;
+    let score = miserly_gym::score::score(set, &name, &against, |setup| Ok(run(py, setup, policy)?.1));
+    let score = score.map_err(|Failed(cause)| cause)?;
+    to_python(py, &serde_json::to_string(&score).map_err(error)?)
+}
+
+/// Why there is no score.
+struct Failed(PyErr);
+
+impl From<StudyError> for Failed {
+    fn from(cause: StudyError) -> Failed {
+        Failed(error(cause))
+    }
+}
+
+impl From<PyErr> for Failed {
+    fn from(cause: PyErr) -> Failed {
+        Failed(cause)
+    }
 }
