@@ -114,7 +114,8 @@ pub struct Score {
     pub windows: &'static str,
     /// The checksum of each window.
     pub sha256: Vec<String>,
-    /// The measures by name: `bounded_slowdown`, `wait` and `area_weighted_response` in seconds, `utilization`, and
+    /// The measures by name: `bounded_slowdown`, `wait` (the response less the runtime) and `area_weighted_response` in
+    /// seconds, `utilization`, and
     /// `throughput_deviation`, the standard deviation of the jobs that end in an hour.
     pub measures: BTreeMap<&'static str, ScoredMeasure>,
     /// The mean wait of each class of jobs: narrow or wide, and short or long.
@@ -210,15 +211,16 @@ impl Figures {
         let mut ended: BTreeMap<i64, f64> = BTreeMap::new();
         let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
         for n in 0..jobs.number.len() {
-            let (submit, start, end) = (jobs.submit[n], jobs.start[n], jobs.end[n]);
-            let runtime = end - start;
+            // A job that is suspended or has a slice of the time waits within its response, too.
+            let (submit, end, runtime) = (jobs.submit[n], jobs.end[n], jobs.runtime[n]);
+            let waited = (end - submit - runtime).max(0.0);
             let area = runtime * jobs.procs[n] as f64;
             slowdown += ((end - submit) / runtime.max(BOUND)).max(1.0);
-            wait += start - submit;
+            wait += waited;
             areas += area;
             responses += area * (end - submit);
             let class = usize::from(jobs.procs[n] > NARROW) * 2 + usize::from(runtime > SHORT);
-            classes[class].0 += start - submit;
+            classes[class].0 += waited;
             classes[class].1 += 1.0;
             (first, last) = (first.min(submit), last.max(end));
             #[allow(clippy::cast_possible_truncation)] // An hour of a log fits.
