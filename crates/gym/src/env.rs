@@ -91,7 +91,7 @@ pub struct Envs {
     log: Arc<JobLog>,
     options: EnvOptions,
     seed: u64,
-    envs: Vec<Env>,
+    each: Vec<Env>,
 }
 
 #[derive(Debug)]
@@ -133,31 +133,31 @@ impl Envs {
         let first = options.starts.start..options.starts.start + options.jobs;
         let episode = Episode::new(Arc::clone(&log), first, options.backfills);
         let env = || Env { episode: episode.clone(), count: 0, shown: vec![] };
-        Envs { envs: (0..count).map(|_| env()).collect(), log, options, seed: 0 }
+        Envs { each: (0..count).map(|_| env()).collect(), log, options, seed: 0 }
     }
 
     /// Returns the number of environments.
     pub fn len(&self) -> usize {
-        self.envs.len()
+        self.each.len()
     }
 
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.envs.is_empty()
+        self.each.is_empty()
     }
 
     /// Begins the episodes of a seed.
     pub fn reset<'a>(&mut self, seed: u64, rows: impl Iterator<Item = Row<'a>>) {
         self.seed = seed;
-        for (index, row) in rows.enumerate().take(self.envs.len()) {
-            self.envs[index].count = 0;
+        for (index, row) in rows.enumerate().take(self.each.len()) {
+            self.each[index].count = 0;
             self.begin(index);
             self.observe(index, row);
         }
     }
 
     fn begin(&mut self, index: usize) {
-        let env = &mut self.envs[index];
+        let env = &mut self.each[index];
         let of_env = (u64::try_from(index).unwrap_or(0) << 32) | env.count;
         let width = u64::try_from(self.options.starts.len()).unwrap_or(1);
         let first = self.options.starts.start
@@ -174,8 +174,8 @@ impl Envs {
         rows: impl Iterator<Item = Row<'a>>,
         mut result: impl FnMut(usize, Step),
     ) {
-        for (index, (row, action)) in rows.zip(actions).enumerate().take(self.envs.len()) {
-            let env = &mut self.envs[index];
+        for (index, (row, action)) in rows.zip(actions).enumerate().take(self.each.len()) {
+            let env = &mut self.each[index];
             let position = usize::try_from(*action).ok().and_then(|action| env.shown.get(action).copied());
             let Some(position) = position else {
                 result(index, Step::Refused);
@@ -191,12 +191,12 @@ impl Envs {
         }
     }
 
-    fn observe(&mut self, index: usize, row: Row<'_>) {
-        let env = &mut self.envs[index];
+    fn observe(&mut self, index: usize, Row { observation, mask }: Row<'_>) {
+        let env = &mut self.each[index];
         choose(&env.episode, self.options.shown, &mut env.shown);
-        row.mask.fill(0);
-        row.mask[..env.shown.len()].fill(1);
-        let (filled, rest) = row.observation.split_at_mut(env.shown.len() * FEATURES);
+        mask.fill(0);
+        mask[..env.shown.len()].fill(1);
+        let (filled, rest) = observation.split_at_mut(env.shown.len() * FEATURES);
         for (features, position) in filled.chunks_exact_mut(FEATURES).zip(&env.shown) {
             let job = env.episode.waiting(*position);
             features.copy_from_slice(&features_of(&env.episode, job));

@@ -28,6 +28,9 @@ pub fn procs() -> impl TypedValueParser<Value = Procs> {
 }
 
 /// Returns the parser of a value by its word. Each row has the word, the value and its help.
+///
+/// # Panics
+/// Never: the parser gives a word of a row.
 pub fn words<T: Clone + Send + Sync + 'static>(
     rows: &'static [(&'static str, T, &'static str)],
 ) -> impl TypedValueParser<Value = T> {

@@ -21,7 +21,7 @@ struct State {
     observations: Vec<f32>,
     masks: Vec<u8>,
     rewards: Vec<f64>,
-    ends: Vec<u8>,
+    ended: Vec<u8>,
 }
 
 impl State {
@@ -29,7 +29,7 @@ impl State {
         let observations = self.observations.chunks_exact_mut(SHOWN * FEATURES);
         let rows = observations.zip(self.masks.chunks_exact_mut(SHOWN));
         let rows = rows.map(|(observation, mask)| Row { observation, mask });
-        (&mut self.envs, rows, &mut self.rewards, &mut self.ends)
+        (&mut self.envs, rows, &mut self.rewards, &mut self.ended)
     }
 }
 
@@ -77,7 +77,7 @@ impl Envs {
             observations: vec![0.0; count * SHOWN * FEATURES],
             masks: vec![0; count * SHOWN],
             rewards: vec![0.0; count],
-            ends: vec![0; count],
+            ended: vec![0; count],
         };
         Ok(Envs { state: Mutex::new(state), count })
     }
@@ -111,16 +111,16 @@ impl Envs {
         observations: PyBuffer<f32>,
         masks: PyBuffer<u8>,
         rewards: PyBuffer<f64>,
-        ends: PyBuffer<u8>,
+        ended: PyBuffer<u8>,
     ) -> PyResult<()> {
         let actions = actions.to_vec(py)?;
         if actions.len() != self.count {
             return Err(error(format!("{} actions for {} environments", actions.len(), self.count)));
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (envs, rows, given, ended) = state.rows();
+        let (envs, rows, given, over) = state.rows();
         envs.step(&actions, rows, |env, step| {
-            (given[env], ended[env]) = match step {
+            (given[env], over[env]) = match step {
                 Step::Goes => (0.0, 0),
                 Step::Ended(reward) => (reward, 1),
                 Step::Refused => (0.0, REFUSED),
@@ -129,7 +129,7 @@ impl Envs {
         observations.copy_from_slice(py, &state.observations)?;
         masks.copy_from_slice(py, &state.masks)?;
         rewards.copy_from_slice(py, &state.rewards)?;
-        ends.copy_from_slice(py, &state.ends)
+        ended.copy_from_slice(py, &state.ended)
     }
 
     fn __len__(&self) -> usize {

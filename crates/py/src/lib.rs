@@ -1,5 +1,8 @@
 //! The native part of the Python package `miserly`.
 
+// PyO3 gives the arguments of a function by value.
+#![allow(clippy::needless_pass_by_value)]
+
 mod error;
 mod gym;
 mod json;

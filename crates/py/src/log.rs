@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use miserly_core::Procs;
@@ -30,12 +29,13 @@ struct ReadWords {
     procs: Option<Procs>,
 }
 
+/// The text and the name of a log.
+type Parts<'py> = (Bound<'py, PyBytes>, String);
+
 /// A job log, in memory.
 #[pyclass(frozen, module = "miserly")]
 pub(crate) struct Log {
     pub(crate) shared: SharedLog,
-    /// The text, in the Standard Workload Format.
-    text: Arc<[u8]>,
     /// The counts of the conversion, if the file had another form.
     #[pyo3(get)]
     conversion: Option<String>,
@@ -43,8 +43,8 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn of_text(name: &str, text: Vec<u8>, conversion: Option<String>) -> PyResult<Log> {
-        let shared = SharedLog::load(Trace::memory(name, text.clone())).map_err(error)?;
-        Ok(Log { shared, text: text.into(), conversion })
+        let shared = SharedLog::load(Trace::memory(name, text)).map_err(error)?;
+        Ok(Log { shared, conversion })
     }
 }
 
@@ -115,8 +115,10 @@ impl Log {
     }
 
     /// Returns the text of the log, in the Standard Workload Format.
-    fn to_swf<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.text)
+    fn to_swf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut text = Vec::new();
+        self.shared.trace.unpacked().map_err(error)?.read_to_end(&mut text)?;
+        Ok(PyBytes::new(py, &text))
     }
 
     /// Returns what the program prints by `workload describe --json`.
@@ -134,11 +136,10 @@ impl Log {
         format!("<Log {:?}: {} jobs{procs}>", self.name(), self.__len__())
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Log>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, String))> {
+    /// Returns the function that makes the log again, and its arguments, for pickle.
+    fn __reduce__<'py>(slf: &Bound<'py, Log>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
         let make = slf.get_type().getattr("from_swf")?;
         let log = slf.get();
-        Ok((make, (log.to_swf(slf.py()), log.name().to_owned())))
+        Ok((make, (log.to_swf(slf.py())?, log.name().to_owned())))
     }
 }

@@ -41,7 +41,7 @@ impl Observer for Interrupt {
     fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {
         self.instants = self.instants.wrapping_add(1);
         if self.instants.is_multiple_of(LOOK)
-            && let Err(signal) = Python::attach(|py| py.check_signals())
+            && let Err(signal) = Python::attach(Python::check_signals)
         {
             self.raised().get_or_insert(signal);
         }
@@ -207,7 +207,7 @@ fn run(py: Python<'_>, setup: &RunSetup, policy: &Bound<'_, PyAny>) -> PyResult<
             .iter()
             .zip(&first.1.start)
             .zip(&again.1.start)
-            .find_map(|((number, one), other)| (one != other).then_some(number))
+            .find_map(|((number, one), other)| (one.to_bits() != other.to_bits()).then_some(number))
         {
             let name = &first.0.policy;
             return Err(error(format!(

@@ -79,7 +79,7 @@ impl JobTable {
         Ok(columns)
     }
 
-    /// Returns the columns as an Arrow stream (the PyCapsule interface).
+    /// Returns the columns as an Arrow stream (the `PyCapsule` interface).
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

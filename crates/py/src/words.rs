@@ -14,7 +14,7 @@ pub(crate) fn parse<A: Args + FromArgMatches>(
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<A> {
     let mut words = vec![function.to_owned()];
-    for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
+    for (name, value) in given.into_iter().flat_map(PyDictMethods::iter) {
         let name = name.extract::<String>()?;
         push(&mut words, &name, &value)?;
     }
@@ -26,7 +26,7 @@ pub(crate) fn parse<A: Args + FromArgMatches>(
 /// Refuses the options of `A`.
 pub(crate) fn refuse_of<A: Args>(why: &str, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let refused = A::augment_args(Command::new("miserly"));
-    for name in given.into_iter().flat_map(|given| given.keys()) {
+    for name in given.into_iter().flat_map(PyDictMethods::keys) {
         let name = name.extract::<String>()?;
         if refused.get_arguments().any(|option| option.get_id() == name.as_str()) {
             return Err(error(format!("{name}: {why}")));

@@ -261,7 +261,9 @@ fn zhang(args: &ReproduceArgs) -> anyhow::Result<()> {
     let missing = study::missing(&folders);
     if !missing.is_empty() {
         note!("{name}: these logs are not found, so their cells are - and their claims are not decided:");
-        missing.iter().for_each(|file| note!("  {file}"));
+        for file in missing {
+            note!("  {file}");
+        }
         note!(
             "the SWF logs are at {ARCHIVE}, the Lublin logs with the paper's program; {}",
             looked_in(&folders)

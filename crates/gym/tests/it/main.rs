@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use miserly_gym::published::{LOGS, PUBLISHED, WINDOW_JOBS, WINDOWS};
 use miserly_gym::{Episode, Job, JobLog, Order, schedule_with};
+use miserly_policies::backfill::{BackfillRules, ReservationDepth, backfill};
+use miserly_policies::{Needs, Order as QueueOrder, PolicySpec};
 use miserly_test_support::Traces;
 use miserly_workload::Trace;
 use proptest::prelude::*;
@@ -117,7 +119,7 @@ fn starts_second_by_second(jobs: &[Job], procs: u32, key: impl Fn(&Job) -> i64, 
 prop_compose! {
     /// Jobs none of which arrives when another one arrives or ends.
     fn logs()(rows in prop::collection::vec((1_i64..30, 1_i64..40, 0_i64..30, 1_u32..=8), 1..25)) -> Vec<Job> {
-        let count = rows.len() as i64;
+        let count = i64::try_from(rows.len()).expect("a few");
         let mut submit = 0;
         rows.into_iter().zip(1..).map(|((gap, runtime, longer, procs), number)| {
             submit += gap * (2 * count + 1);
@@ -130,6 +132,22 @@ prop_compose! {
 }
 
 proptest! {
+    #[test]
+    fn values_computed_before_are_the_order_that_they_write_down(jobs in logs()) {
+        let values = jobs.iter().map(|job| (job.number, job.estimate as f64)).collect();
+        let order = QueueOrder::by_values(values);
+        let given = PolicySpec::from_fn("given", Needs::NONE, move |machine, _| {
+            backfill("given", machine, BackfillRules::recomputed(order.clone(), ReservationDepth::First(1)))
+        });
+        let count = jobs.len();
+        let log = JobLog { name: "made".into(), longest: 1, greatest: [1; 4], procs: 8, jobs };
+        let starts = |policy: &PolicySpec| -> Vec<f64> {
+            let scheduled = schedule_with(policy, &log, 0..count).expect("a run");
+            scheduled.jobs.iter().map(|(_, start)| *start).collect()
+        };
+        prop_assert_eq!(starts(&given), starts(&"easy(order=shortest)".parse().expect("a policy")));
+    }
+
     #[test]
     fn each_job_starts_as_second_by_second(jobs in logs(), backfills: bool, shortest: bool) {
         let key = |job: &Job| if shortest { job.estimate } else { job.submit };

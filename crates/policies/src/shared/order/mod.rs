@@ -130,6 +130,16 @@ impl Order {
 
     /// Returns the order by values that were computed before, such as those of a function of a library user. The smallest
     /// comes first; a job without a value is the last.
+    ///
+    /// ```
+    /// use miserly_policies::backfill::Fcfs;
+    /// use miserly_policies::{Needs, Order, PolicySpec};
+    ///
+    /// let order = Order::by_values([(1, 2.0), (2, 1.0)].into());
+    /// assert!(!order.changes() && !order.is_arrival());
+    /// let spec = PolicySpec::from_fn("mine", Needs::NONE, move |_, _| Box::new(Fcfs::new(order.clone())));
+    /// assert_eq!(spec.to_string(), "mine");
+    /// ```
     pub fn by_values(values: BTreeMap<JobNumber, f64>) -> Order {
         Order { by: By::Values(Values(Arc::new(values))), ..Order::default() }
     }
