@@ -37,11 +37,19 @@ impl Interrupt {
     }
 }
 
+/// Returns the error of a signal that Python has, such as that of Ctrl-C.
+fn signals() -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        Ok(())
+    })
+}
+
 impl Observer for Interrupt {
     fn instant(&mut self, _now: Time, _snapshot: SystemSnapshot) {
         self.instants = self.instants.wrapping_add(1);
         if self.instants.is_multiple_of(LOOK)
-            && let Err(signal) = Python::attach(Python::check_signals)
+            && let Err(signal) = signals()
         {
             self.raised().get_or_insert(signal);
         }
