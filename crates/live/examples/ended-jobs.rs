@@ -124,6 +124,7 @@ fn setup() -> Result<Setup, Failure> {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     })

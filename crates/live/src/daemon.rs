@@ -443,6 +443,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
         gpus: configuration.pool.most().get(Kind::Gpus),
+        gpu_types: configuration.gpu_types(),
         topology: configuration.topology.clone(),
         whole_cores: configuration.whole_cores,
         grace: configuration.grace,

@@ -863,6 +863,7 @@ impl World {
             queues: machine.queues.iter().enumerate().map(queue).collect(),
             cpus: (0..all).collect(),
             gpus: machine.gpus,
+            gpu_types: vec![],
             topology: Topology::default(),
             whole_cores: false,
             opportunistic_cpus: (0..all).collect(),

@@ -28,6 +28,9 @@ pub struct Setup {
     /// The number of GPUs for jobs. Their indexes begin with 0.
     #[serde(default)]
     pub gpus: u64,
+    /// The type of each GPU, by index; empty for a GPU without a known type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_types: Vec<String>,
     /// The cores and memory nodes of the machine.
     #[serde(default)]
     pub topology: Topology,

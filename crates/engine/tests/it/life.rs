@@ -103,6 +103,7 @@ impl Life {
             topology: miserly_engine::Topology::default(),
             whole_cores: false,
             gpus: 0,
+            gpu_types: vec![],
             user_limits: miserly_engine::UserLimits::default(),
             reservations: vec![],
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),

@@ -45,6 +45,7 @@ fn setup() -> Setup {
         topology: <_>::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: <_>::default(),
         reservations: vec![],
     }

@@ -162,6 +162,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     })

@@ -6,6 +6,7 @@ use miserly_machine_file::file::{Account, ClassesFile, PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::gpus::GpuFile;
 use super::user_limits::{LimitFile, UserLimitsFile};
 
 /// A value and its location.
@@ -44,6 +45,8 @@ pub(super) struct File {
     pub(super) user_limits: UserLimitsFile,
     #[serde(rename = "limit")]
     pub(super) limits: Vec<Spanned<LimitFile>>,
+    #[serde(rename = "gpu")]
+    pub(super) gpus: Vec<Spanned<GpuFile>>,
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,

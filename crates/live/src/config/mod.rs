@@ -13,6 +13,8 @@ mod group_place;
 
 mod file;
 
+mod gpus;
+
 mod initial;
 
 mod machine;
@@ -53,6 +55,7 @@ use miserly_policies::PolicySpec;
 
 use crate::server::Access;
 pub use error::ConfigError;
+pub use gpus::Gpu;
 pub use group_place::GroupPlace;
 pub use initial::{InitialFacts, initial};
 pub use machine::Machine;
@@ -83,6 +86,8 @@ pub struct Configuration {
     pub opportunistic_cpus: Vec<u32>,
     /// The processors for jobs, by number: as many as the pool ever has.
     pub cpus: Vec<u32>,
+    /// The GPUs of the machine, by index, as far as they are known: at least those of the pool, or none.
+    pub gpus: Vec<Gpu>,
     /// The cores and memory nodes of the machine.
     pub topology: Topology,
     /// Whether jobs get whole cores.

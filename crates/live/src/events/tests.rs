@@ -113,6 +113,7 @@ fn setup() -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }
