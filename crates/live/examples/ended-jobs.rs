@@ -111,6 +111,7 @@ fn setup() -> Result<Setup, Failure> {
             policy: "miser".parse()?,
             pool: Calendar::constant(Resources::cpus(2)),
             classes: None,
+            charge: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0, 1],

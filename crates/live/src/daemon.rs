@@ -436,6 +436,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         policy: queue.policy.clone(),
         pool: queue.pool.calendar(monday),
         classes: queue.classes.clone(),
+        charge: configuration.charge,
         terms: queue.terms.clone(),
     };
     let opportunistic_cpus = configuration.opportunistic_cpus.clone();

@@ -35,6 +35,8 @@ pub struct UsageSums {
     pub cancelled: u64,
     /// The processors of the jobs times the time for which their last attempts had them, in hours.
     pub cpu_hours: f64,
+    /// The GPUs of the jobs times this time, in hours.
+    pub gpu_hours: f64,
     /// The time on processors, in hours, of jobs with a known use.
     pub used_cpu_hours: f64,
     /// `cpu_hours` of the jobs with a known use. The use of other users' jobs is private.
@@ -87,6 +89,7 @@ impl UsageSums {
         self.wait_hours += hours_between(job.submitted, start);
         let cpu_hours = hours * job.cpus as f64;
         self.cpu_hours += cpu_hours;
+        self.gpu_hours += hours * job.gpus as f64;
         // Of several runs, the use is that of all, and the time that of the last one.
         let Some(used) = job.usage.as_ref().filter(|_| job.runs == 1).map(|usage| usage.total) else {
             return;

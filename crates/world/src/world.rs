@@ -852,6 +852,7 @@ impl World {
                     .with(Kind::Gpus, if place == 0 { machine.gpus } else { 0 }),
             ),
             classes: None,
+            charge: None,
             terms: QueueTerms {
                 promise_slack: Span::from_ticks(machine.slack),
                 idle: machine.idle.map(|(after, ends)| IdleTerms { after: Span::from_ticks(after), ends }),

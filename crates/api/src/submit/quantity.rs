@@ -3,7 +3,7 @@
 use miserly_core::Span;
 use miserly_units::{UnitError, parse_duration, parse_memory, parse_seconds};
 
-use crate::model::{Array, IndexRange, Retry, digits, index_ranges, is_plain_name};
+use crate::model::{Array, IndexRange, Retry, digits, index_ranges, is_gpu_type};
 
 /// The shortest time limit of a job.
 const SHORTEST: Span = Span::from_ticks(1_000_000);
@@ -93,7 +93,7 @@ impl From<u64> for GpuRequest {
 pub fn gpus(text: &str) -> Result<GpuRequest, String> {
     let wrong = || "write a number of GPUs, such as 2, or one of a type, such as a100:2".to_owned();
     let (gpu_type, count) = text.rsplit_once(':').map_or((None, text), |(name, count)| (Some(name), count));
-    if gpu_type.is_some_and(|name| !is_plain_name(name)) {
+    if gpu_type.is_some_and(|name| !is_gpu_type(name)) {
         return Err(wrong());
     }
     let count = count.parse().map_err(|_| wrong())?;

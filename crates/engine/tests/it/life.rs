@@ -343,6 +343,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         policy: policy.parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(0)),
         classes: None,
+        charge: None,
         terms: QueueTerms { default_memory: 1, promise_slack: Span::ZERO, ..QueueTerms::default() },
     }
 }

@@ -113,6 +113,7 @@ pub(crate) fn setup() -> Setup {
         policy: "miser".parse().expect("a policy"),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
         classes: None,
+        charge: None,
         terms: QueueTerms { promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     Setup {

@@ -30,6 +30,7 @@ fn setup() -> Setup {
         policy: "miser".parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(2)),
         classes: None,
+        charge: None,
         terms: QueueTerms::default(),
     };
     Setup {

@@ -21,7 +21,7 @@ use super::pools::pools;
 use super::programs::ProgramLimits;
 use super::user_limits::user_limits;
 use super::values::{folder, time};
-use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, gpus, paths, slurm_tables};
+use super::{Configuration, GroupPlace, Machine, Queue, accounts, charge, cores, gpus, paths, slurm_tables};
 use crate::server::Access;
 use crate::store::BackupPlan;
 
@@ -102,6 +102,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         user_limits: user_limits(file)?,
         requests_per_minute: file.user_limits.requests_per_minute,
         memory_reserve,
+        charge: charge::checked(file)?,
         pool,
         queues,
     })

@@ -37,6 +37,7 @@ pub(super) struct File {
     pub(super) waiting_shims_per_cpu: Written<i64>,
     pub(super) whole_cores: Written<bool>,
     pub(super) memory_reserve: Written<Value>,
+    pub(super) charge: Written<String>,
     pub(super) keep_history: Written<Value>,
     pub(super) backup_interval: Written<Value>,
     pub(super) backup_keep: Written<i64>,

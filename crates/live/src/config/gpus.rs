@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use miserly_api::model::is_plain_name;
+use miserly_api::model::is_gpu_type;
 use miserly_executor::GpuDevice;
 use serde::Deserialize;
 use toml::Spanned;
@@ -86,8 +86,8 @@ pub(super) fn checked(file: &File, pool: u64, machine: &Machine) -> Result<Vec<G
 /// Adds the GPUs of a table to those before it.
 fn listed(written: &Spanned<GpuFile>, machine: &Machine, gpus: &mut Vec<Gpu>) -> Result<(), Problem> {
     let GpuFile { name, count, nodes, uuid } = written.get_ref();
-    if let Some(name) = name.as_ref().filter(|name| !is_plain_name(name.get_ref())) {
-        let problem = format!("{:?} is no type: letters, digits, - and _, such as a100", name.get_ref());
+    if let Some(name) = name.as_ref().filter(|name| !is_gpu_type(name.get_ref())) {
+        let problem = format!("{:?} is no type: letters, digits, -, _ and ., such as a100", name.get_ref());
         return Err(of_field(name, "type", &problem));
     }
     let number = count.as_ref().map_or(1, |count| *count.get_ref());
@@ -196,9 +196,11 @@ fn type_name(model: &str) -> Option<String> {
     let lower = model.trim().to_ascii_lowercase();
     let makers = ["nvidia ", "amd ", "geforce ", "tesla ", "instinct ", "radeon "];
     let name = makers.into_iter().fold(&*lower, |name, maker| name.strip_prefix(maker).unwrap_or(name));
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || letter == '_' || letter == '.' { letter } else { '-' }
+    };
     let name: String = name.trim().chars().map(plain).collect();
-    Some(name).filter(|name| is_plain_name(name))
+    Some(name).filter(|name| is_gpu_type(name))
 }
 
 /// Returns the entries of a folder, by name.

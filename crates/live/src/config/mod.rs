@@ -25,6 +25,8 @@ mod topology;
 
 mod cores;
 
+mod charge;
+
 mod accounts;
 
 mod pools;
@@ -48,7 +50,7 @@ use std::path::PathBuf;
 
 use miserly_api::model::SlurmTables;
 use miserly_core::{Kind, Span};
-use miserly_engine::{LimitTable, QueueUsers, Topology, UserLimits, WaitingShimLimits};
+use miserly_engine::{ChargeTerms, LimitTable, QueueUsers, Topology, UserLimits, WaitingShimLimits};
 use miserly_executor::Rules;
 use miserly_machine_file::Week;
 use miserly_policies::PolicySpec;
@@ -96,6 +98,8 @@ pub struct Configuration {
     pub pool: Week,
     /// The queues, in order; at least one.
     pub queues: Vec<Queue>,
+    /// What jobs cost in the usage; `None` if as much as they have processors.
+    pub charge: Option<ChargeTerms>,
     /// The time before the end of its window at which a job is asked to end.
     pub grace: Span,
     /// The time after the end of its window for which a job's resources are still reserved.

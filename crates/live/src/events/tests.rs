@@ -100,6 +100,7 @@ fn setup() -> Setup {
             policy: "easy".parse().expect("a policy"),
             pool: Calendar::constant(Resources::cpus(1)),
             classes: None,
+            charge: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0],
