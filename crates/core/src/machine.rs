@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Calendar, Charge, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources,
-    Time,
+    Calendar, Charge, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources, Time,
 };
 
 /// The position of a host in its machine.

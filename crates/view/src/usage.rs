@@ -184,14 +184,18 @@ mod tests {
 
     #[test]
     fn sums_of_parts() {
-        let jobs =
-            [job("ann", 1, 3, 0), job("ben", 2, 26, 1), JobView { usage: None, ..job("ann", 5, 6, 0) }];
+        let jobs = [
+            JobView { gpus: 2, ..job("ann", 1, 3, 0) },
+            job("ben", 2, 26, 1),
+            JobView { usage: None, gpus: 1, ..job("ann", 5, 6, 0) },
+        ];
         let (parts, all) = usage_sums(&jobs, UsageBy::User, &TimeZone::UTC);
         assert_eq!(
             parts.iter().map(|part| (&*part.part, part.jobs, part.failed)).collect::<Vec<_>>(),
             [("ben", 1, 1), ("ann", 2, 0)]
         );
         near(Some(parts[1].cpu_hours), 6.0);
+        assert_eq!([parts[0].gpu_hours, parts[1].gpu_hours, all.gpu_hours], [0.0, 5.0, 5.0]);
         near(Some(parts[1].known_cpu_hours), 4.0);
         near(parts[1].cpu_share(), 0.25);
         near(parts[1].memory_share(), 0.25);

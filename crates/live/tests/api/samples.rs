@@ -280,7 +280,13 @@ pub(crate) fn reservation() -> Reservation {
 }
 
 pub(crate) fn pools() -> Pools {
-    let slice = |minute, cpus_free| Slice { from: at(minute), cpus: 8, cpus_free, memory_free: 1 << 30 };
+    let slice = |minute, cpus_free| Slice {
+        from: at(minute),
+        cpus: 8,
+        cpus_free,
+        memory_free: 1 << 30,
+        gpus_free: 1,
+    };
     Pools {
         pools: vec![Pool {
             queue: "batch".to_owned(),
