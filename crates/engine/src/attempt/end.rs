@@ -5,7 +5,7 @@ use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 use miserly_marks::{mark, mark_variant};
 use miserly_units::duration;
 
-use crate::limits::Limits;
+use crate::limits::{CpuHours, Limits};
 use crate::submission::check::span_from_secs;
 use crate::{
     Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Run, Usage,
@@ -335,18 +335,21 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         let limits = &self.setup.user_limits;
+        let kinds: [fn(&Limits) -> Option<CpuHours>; 2] =
+            [|limits| limits.cpu_hours, |limits| limits.gpu_hours];
+        let periods = kinds.map(|kind| limits.longest_period(kind));
+        if periods == [None; 2] {
+            return;
+        }
+        mark!("a window counts for a limit");
         let (Some(record), Some(entry)) = (self.jobs.get(number), self.entry(number)) else { return };
         let at = outcome.at().unwrap_or(at);
         let most = u128::from(record.submission.cpus) * u128::from(record.time.ticks().unsigned_abs());
         let work = entry.done(at).min(most);
-        let cpus = u128::from(record.submission.cpus.max(1));
-        let kinds: [(fn(&Limits) -> _, _, _); 2] = [
-            (|limits| limits.cpu_hours, &mut self.used_time, work),
-            (|limits| limits.gpu_hours, &mut self.used_gpu_time, work / cpus * u128::from(record.gpus())),
-        ];
-        for (kind, times, work) in kinds {
-            let Some(period) = limits.longest_period(kind) else { continue };
-            mark!("a window counts for a limit");
+        let gpu_work = work / u128::from(record.submission.cpus.max(1)) * u128::from(record.gpus());
+        let times = [(&mut self.used_time, work), (&mut self.used_gpu_time, gpu_work)];
+        for ((times, work), (kind, period)) in times.into_iter().zip(kinds.into_iter().zip(periods)) {
+            let Some(period) = period else { continue };
             for bound in limits.bounds_of(record, kind) {
                 times.add(bound.scope, at, work, period);
             }

@@ -130,18 +130,17 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 of.check(time > of.most.into(), would)?;
             }
         }
-        let Added { ended, ended_gpus, usage, .. } = added;
-        let unfinished = |of: &Scope| self.jobs.usage(of);
-        if usage.cpu_time > 0 || ended > 0 || added.waiting > 0 {
-            let sum = |of: &Scope| unfinished(of).cpu_time.saturating_add(usage.cpu_time);
+        let Added { ended, ended_gpus, usage, waiting, .. } = added;
+        // What does not become more is not refused.
+        if waiting > 0 || usage.cpu_time > 0 {
+            let sum = |of: &Scope| has(of).cpu_time.saturating_add(usage.cpu_time);
             self.check_hours(at, record, &Hours::cpus(&self.used_time, ended), sum)?;
         }
-        let sum = |of: &Scope| unfinished(of).gpu_time.saturating_add(usage.gpu_time);
-        // Jobs without GPUs are none of those that the limit is for.
-        if record.gpus() == 0 {
-            return Ok(());
+        if record.gpus() > 0 && (waiting > 0 || usage.gpu_time > 0) {
+            let sum = |of: &Scope| has(of).gpu_time.saturating_add(usage.gpu_time);
+            self.check_hours(at, record, &Hours::gpus(&self.used_gpu_time, ended_gpus), sum)?;
         }
-        self.check_hours(at, record, &Hours::gpus(&self.used_gpu_time, ended_gpus), sum)
+        Ok(())
     }
 
     /// Checks the time of one kind within a period: that of the windows that have ended, and of the unfinished jobs.

@@ -1,10 +1,10 @@
 //! Places: the jobs that may be in ledgers at the same time.
 //!
-//! A limit on jobs or processors that run at the same time is a limit on the jobs in ledgers: each of these has a *place*. So
+//! A limit on jobs, processors or GPUs that run at the same time is a limit on the jobs in ledgers: each of these has a *place*. So
 //! no more can run, and no promise depends on the limit. Arrays with a limit and users have places alike.
 //!
 //! Free places go to the waiting jobs by number. A job that finds no room closes the limit that lacks it to all later jobs, so
-//! none of them passes it there.
+//! none of them passes it there. A limit on GPUs is closed to jobs with GPUs only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,7 +64,8 @@ pub(crate) struct Distribution<'p> {
     sums: &'p Sums,
     /// The places that it has given.
     given: Sums,
-    closed: BTreeSet<Scope>,
+    /// The limits that lacked room for a job: those of GPUs, and all others.
+    closed: BTreeSet<(Scope, bool)>,
 }
 
 impl Record {
@@ -209,10 +210,20 @@ impl Taken {
 }
 
 impl PlaceLimit {
-    fn has_room(&self, taken: Taken, Size { cpus, gpus }: Size) -> bool {
-        self.jobs.is_none_or(|most| taken.jobs < most)
-            && self.cpus.is_none_or(|most| taken.cpus.saturating_add(cpus) <= most)
-            && self.gpus.is_none_or(|most| taken.gpus.saturating_add(gpus) <= most)
+    /// Returns whether it lacks room for GPUs, and whether for the job or its processors; the scope for each lack.
+    fn lacking(&self, taken: Taken, Size { cpus, gpus }: Size) -> impl Iterator<Item = (Scope, bool)> {
+        let exceeds = |most: Option<u64>, sum: u64| most.is_some_and(|most| sum > most);
+        let lacks_gpus = exceeds(self.gpus, taken.gpus.saturating_add(gpus));
+        let lacks_others = exceeds(self.jobs, taken.jobs.saturating_add(1))
+            || exceeds(self.cpus, taken.cpus.saturating_add(cpus));
+        let lack = |of_gpus: bool, lacks: bool| lacks.then(|| (self.scope.clone(), of_gpus));
+        [lack(true, lacks_gpus), lack(false, lacks_others)].into_iter().flatten()
+    }
+
+    /// Returns whether a job with this limit is behind one that found no room. One without GPUs passes a job that lacks GPUs.
+    fn is_behind(&self, closed: &BTreeSet<(Scope, bool)>) -> bool {
+        let is_closed = |of_gpus| closed.contains(&(self.scope.clone(), of_gpus));
+        is_closed(false) || self.gpus.is_some() && is_closed(true)
     }
 }
 
@@ -224,10 +235,10 @@ impl<'p> Distribution<'p> {
 
     /// Gives a place to the next job, if there is one. Otherwise closes the limits that lack room.
     pub(crate) fn admit(&mut self, request: &PlaceRequest) -> bool {
-        let lacks = |limit: &&PlaceLimit| !limit.has_room(self.taken(&limit.scope), request.size);
-        let lacking: Vec<Scope> =
-            request.limits.iter().filter(lacks).map(|limit| limit.scope.clone()).collect();
-        let behind = request.limits.iter().any(|limit| self.closed.contains(&limit.scope));
+        let lacking =
+            |limit: &'_ PlaceLimit| limit.lacking(self.taken(&limit.scope), request.size).collect::<Vec<_>>();
+        let lacking: Vec<(Scope, bool)> = request.limits.iter().flat_map(lacking).collect();
+        let behind = request.limits.iter().any(|limit| limit.is_behind(&self.closed));
         if behind || !lacking.is_empty() {
             self.closed.extend(lacking);
             return false;

@@ -201,6 +201,16 @@ fn a_user_has_no_more_gpus_at_a_time_than_the_limit() {
 }
 
 #[test]
+fn a_job_without_gpus_passes_one_that_lacks_gpus_of_its_user() {
+    let mut life = limited(Limits { gpus: Some(1), running: Some(3), ..Limits::default() });
+    let none = || Submission { memory: Some(4096), ..job(1, 20) };
+    let jobs = [gpu_job(1, 20), gpu_job(1, 20), none(), gpu_job(1, 20), none(), none()];
+    let jobs = jobs.map(|job| submit_as(&mut life, 1, 7, job).unwrap());
+    let runs = jobs.map(|job| matches!(life.job(2, job).phase, Phase::Running(_)));
+    assert_eq!(runs, [true, false, true, false, true, false]);
+}
+
+#[test]
 fn the_time_of_gpus_counts_within_a_period() {
     let hours = CpuHours { most: 100_000_000, days: 2 };
     let mut life = limited(Limits { gpu_hours: Some(hours), ..Limits::default() });
