@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use miserly_api::model::{Modification, Phase, ProblemCode, Submission, WaitReason};
 use miserly_core::{Calendar, Kind, Resources};
 use miserly_engine::{
-    Absence, Action, Caller, ChargeTerms, CpuHours, DaemonInfo, DaemonReply, DaemonRequest, Limits,
+    Absence, Action, ChargeTerms, CpuHours, DaemonInfo, DaemonReply, DaemonRequest, Limits,
 };
 
 use super::life::{Life, early, job};
+use super::rights::user;
 
 /// Returns a life with 8 processors and some GPUs.
 fn with_gpus(gpus: u64) -> Life {
@@ -109,9 +110,8 @@ fn no_gpu_is_given_twice() {
                 continue;
             }
             if draw(3) == 0 {
-                life.ask(second, DaemonRequest::Requeue { job: number, move_promises: false }).unwrap_or(
-                    miserly_engine::DaemonReply::JobIds(miserly_api::model::JobIds { jobs: vec![] }),
-                );
+                life.ask(second, DaemonRequest::Requeue { job: number, move_promises: false })
+                    .unwrap_or(DaemonReply::JobIds(miserly_api::model::JobIds { jobs: vec![] }));
             }
             let attempt = miserly_engine::Attempt { job: number, nth: life.job(second, number).attempts };
             life.end_attempt(second, attempt);
@@ -169,7 +169,7 @@ fn a_type_of_gpus_is_that_of_the_machine_or_refused() {
 
 /// Submits a job of a user.
 fn submit_as(life: &mut Life, second: i64, uid: u32, submission: Submission) -> Result<i64, String> {
-    match life.ask_as(Caller::new(uid), second, DaemonRequest::Submit(submission)) {
+    match life.ask_as(user(uid), second, DaemonRequest::Submit(submission)) {
         Ok(DaemonReply::Submitted(submitted)) => Ok(submitted.jobs[0].number),
         Ok(other) => panic!("{other:?}"),
         Err(problem) => Err(problem.message),
@@ -192,7 +192,7 @@ fn a_user_has_no_more_gpus_at_a_time_than_the_limit() {
     let [first, second] = [2, 1].map(|gpus| submit_as(&mut life, 1, 7, gpu_job(gpus, 20)).unwrap());
     let none = submit_as(&mut life, 1, 7, Submission { memory: Some(4096), ..job(1, 20) }).unwrap();
     let other = submit_as(&mut life, 1, 8, gpu_job(2, 20)).unwrap();
-    let mut runs = |life: &mut Life, job| matches!(life.job(2, job).phase, Phase::Running(_));
+    let runs = |life: &mut Life, job| matches!(life.job(2, job).phase, Phase::Running(_));
     assert_eq!([first, second, none, other].map(|job| runs(&mut life, job)), [true, false, true, true]);
     let reason = WaitReason::UserLimit { limit: "user-limits.gpus".into(), most: 2 };
     assert_eq!(life.job(2, second).reasons, [reason]);
@@ -223,7 +223,7 @@ fn the_time_of_gpus_counts_within_a_period() {
     );
     submit_as(&mut life, 2, 7, Submission { memory: Some(4096), ..job(4, 9999) }).unwrap();
     life.end(11, first);
-    let used = |life: &mut Life| match life.ask_as(Caller::new(7), 12, DaemonRequest::Limits).unwrap() {
+    let used = |life: &mut Life| match life.ask_as(user(7), 12, DaemonRequest::Limits).unwrap() {
         DaemonReply::Limits(report) => (report.limits[0].limit.clone(), report.limits[0].used * 3600.0),
         other => panic!("{other:?}"),
     };
