@@ -221,7 +221,7 @@ struct Load {
 struct Attach {
     target: RawFd,
     program: RawFd,
-    attach_type: u32,
+    place: u32,
     flags: u32,
 }
 
@@ -246,7 +246,7 @@ fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
 /// Attaches a program to a group. The kernel keeps it as long as the group exists.
 fn attach(program: &OwnedFd, group: impl AsFd) -> io::Result<()> {
     let (target, program) = (group.as_fd().as_raw_fd(), program.as_raw_fd());
-    bpf(PROG_ATTACH, &Attach { target, program, attach_type: CGROUP_DEVICE, flags: ALLOW_MULTI }).map(drop)
+    bpf(PROG_ATTACH, &Attach { target, program, place: CGROUP_DEVICE, flags: ALLOW_MULTI }).map(drop)
 }
 
 /// Calls the kernel with a request, which has the layout of `union bpf_attr` for the command.
