@@ -1,6 +1,6 @@
 //! The submission of `sbatch`, `srun` and `salloc`: options of Slurm as those of this program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -8,7 +8,7 @@ use jiff::Zoned;
 use miserly_api::client::Client;
 use miserly_api::model::{Condition, Filter, Submission, When};
 use miserly_api::submit::{
-    Cpus, Export, SubmitOptions, after, array, early_signal, gpus, mail_address, mail_events,
+    Cpus, Export, GpuRequest, SubmitOptions, after, array, early_signal, gpus, mail_address, mail_events,
 };
 use miserly_units::slurm::kibibytes;
 
@@ -168,9 +168,11 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
         Some(text) => gpus(text).map(Some).map_err(|message| format!("--{long}={text}: {message}")),
         None => Ok(None),
     };
-    let per_task_gpus = of_gpus("gpus-per-task")?.map(|gpus| gpus.saturating_mul(tasks.unwrap_or(1)));
+    let per_task_gpus = of_gpus("gpus-per-task")?
+        .map(|gpus| GpuRequest { count: gpus.count.saturating_mul(tasks.unwrap_or(1)), ..gpus });
     let gres = given.value("gres").map(gres).transpose()?;
-    let gpus = of_gpus("gpus")?.or(of_gpus("gpus-per-node")?).or(per_task_gpus).or(gres);
+    let request = of_gpus("gpus")?.or(of_gpus("gpus-per-node")?).or(per_task_gpus).or(gres);
+    let gpus = request.as_ref().map(|request| request.count);
     let tasks = tasks.or(number("ntasks-per-gpu")?.map(|tasks| tasks.saturating_mul(gpus.unwrap_or(1))));
     let of_tasks = tasks.unwrap_or(1).checked_mul(cpus_per_task.unwrap_or(1));
     let mut cpus = of_tasks.ok_or("more tasks than can be counted")?;
@@ -180,7 +182,7 @@ fn set_resources(given: &Given, options: &mut SubmitOptions) -> Result<bool, Str
     cpus = cpus.max(number("mincpus")?.unwrap_or(1));
     options.cpus = Some(Cpus::from(cpus));
     options.submission.tasks = tasks;
-    options.submission.gpus = gpus.filter(|gpus| *gpus > 0);
+    options.gpus = request.filter(|request| request.count > 0);
     let amount = |long| amount(given, long);
     let (memory, of_each, of_gpu) = (amount("mem")?, amount("mem-per-cpu")?, amount("mem-per-gpu")?);
     if memory == Some(0) || (memory.is_none() && of_each == Some(0)) {
@@ -208,26 +210,33 @@ pub(super) fn amount(given: &Given, long: &str) -> Result<Option<u64>, String> {
 }
 
 /// Parses generic resources: `gpu:2`, `gpu:a100:2`, `gpu`, `none`.
-fn gres(text: &str) -> Result<u64, String> {
+fn gres(text: &str) -> Result<GpuRequest, String> {
     let wrong = || {
         format!("Invalid generic resource (gres) specification: {text}; there are GPUs only, such as gpu:2")
     };
-    let mut sum = 0_u64;
+    let (mut sum, mut types) = (0_u64, BTreeSet::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty() && *part != "none") {
         let part = part.strip_prefix("gres:").unwrap_or(part).replace("gres/", "").replace('=', ":");
-        let number = match part.strip_prefix("gpu") {
-            Some("") => 1,
-            Some(rest) if rest.starts_with(':') => {
-                let last = rest.rsplit(':').next().unwrap_or_default();
-                let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let request = match part.strip_prefix("gpu") {
+            Some("") => 1.into(),
+            Some(rest) => {
+                let rest = rest.strip_prefix(':').ok_or_else(wrong)?;
                 // A type without a number is one of it.
-                if is_number { last.parse::<u64>().map_err(|_| wrong())? } else { 1 }
+                let is_type = !is_number(rest.rsplit(':').next().unwrap_or_default());
+                gpus(&if is_type { format!("{rest}:1") } else { rest.to_owned() }).map_err(|_| wrong())?
             }
-            _ => return Err(wrong()),
+            None => return Err(wrong()),
         };
-        sum = sum.checked_add(number).ok_or_else(wrong)?;
+        sum = sum.checked_add(request.count).ok_or_else(wrong)?;
+        types.insert(request.gpu_type);
     }
-    Ok(sum)
+    if types.len() > 1 {
+        return Err(format!(
+            "Invalid generic resource (gres) specification: {text}; a job has GPUs of one type"
+        ));
+    }
+    Ok(GpuRequest { count: sum, gpu_type: types.pop_first().flatten() })
 }
 
 fn check_nodes(text: &str) -> Result<(), String> {
@@ -416,14 +425,27 @@ mod tests {
 
     #[test]
     fn generic_resources_are_gpus() {
-        for (text, number) in
-            [("gpu", 1), ("gpu:2", 2), ("gpu:a100:4", 4), ("gpu:a100", 1), ("gres/gpu=3", 3), ("none", 0)]
-        {
-            assert_eq!(gres(text), Ok(number), "{text}");
+        let a100 = |count| GpuRequest { count, gpu_type: Some("a100".to_owned()) };
+        for (text, request) in [
+            ("gpu", 1.into()),
+            ("gpu:2", 2.into()),
+            ("gpu:a100:4", a100(4)),
+            ("gpu:a100", a100(1)),
+            ("gpu:a100:1,gpu:a100:2", a100(3)),
+            ("gres/gpu=3", 3.into()),
+            ("none", 0.into()),
+        ] {
+            assert_eq!(gres(text), Ok(request), "{text}");
         }
-        for text in
-            ["mps:2", "gpu:1,mps:2", "gpus", "gpu:99999999999999999999", "gpu:18446744073709551615,gpu:1"]
-        {
+        for text in [
+            "mps:2",
+            "gpu:1,mps:2",
+            "gpu:a100:1,gpu:t4:1",
+            "gpu:a100:1,gpu:1",
+            "gpus",
+            "gpu:99999999999999999999",
+            "gpu:18446744073709551615,gpu:1",
+        ] {
             assert!(gres(text).is_err(), "{text}");
         }
     }

@@ -35,9 +35,12 @@ mod usage;
 
 mod pressure;
 
+mod devices;
+
 pub mod systemd;
 
 pub use cpu_list::{CpuListError, format_cpus, online_cpus, parse_cpus};
+pub use devices::{Device, DeviceKind, DeviceRange, DeviceRules};
 pub use error::CgroupError;
 pub use group::Group;
 pub use job_group::{EventWatch, Events, GroupMemory, JobGroup, Limits, Processors};

@@ -1,10 +1,13 @@
 //! Groups of this machine, as far as its kernel offers them to tests.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use miserly_cgroup::{Capability, JobGroup, Limits, Processors, Tree, group_of};
+use miserly_cgroup::{
+    Capability, Device, DeviceKind, DeviceRange, DeviceRules, JobGroup, Limits, Processors, Tree, group_of,
+};
 use miserly_test_support::Requirement;
 
 /// A tree for one test. Removed at its end.
@@ -179,4 +182,65 @@ fn a_folder_elsewhere_is_no_tree() {
     assert!(error.ends_with("is not in a file system of cgroup v2"), "{error}");
     let error = Tree::open(&folder.path().join("a/b")).unwrap_err().to_string();
     assert!(error.contains("No such file"), "{error}");
+}
+
+/// Tries to read a device node as a process of a job. Returns the output.
+fn output(job: &JobGroup, command: &str) -> String {
+    let command = format!("read go; {command}");
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", &command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a process");
+    job.group().add(child.id()).expect("the process joins");
+    drop(child.stdin.take());
+    let output = child.wait_with_output().expect("an output");
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
+/// `/dev/zero` and `/dev/full` stand for two GPUs: character devices of major number 1, with the minor numbers 5 and 7.
+#[test]
+fn a_job_cannot_open_or_make_the_devices_of_others() {
+    let Some(place) = Place::new("devices") else { return };
+    let can = place.0.try_devices();
+    if !Requirement::Root.is_met(can.is_ok(), "needs the right to attach programs to control groups") {
+        return;
+    }
+    let [zero, full] =
+        ["/dev/zero", "/dev/full"].map(|path| Device::of_node(Path::new(path)).unwrap().expect("a device"));
+    let both = DeviceRange { minors: (zero.minor, full.minor), ..zero.into() };
+    assert_eq!((both.kind, both.major, both.minors), (DeviceKind::Character, 1, (5, 7)));
+    let job = place.job();
+    job.hide_devices(&DeviceRules { hidden: vec![both], own: vec![full] }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().display();
+    let try_read = |path: &str| format!("if (: < {path}); then echo yes; else echo no; fi");
+    assert_eq!(output(&job, &try_read("/dev/zero")), "no");
+    assert_eq!(output(&job, &try_read("/dev/full")), "yes");
+    assert_eq!(output(&job, &try_read("/dev/null")), "yes");
+    // A child.
+    assert_eq!(output(&job, &format!("sh -c '{}' & wait", try_read("/dev/zero"))), "no");
+    // A node of its own, and one that somebody made for it.
+    let make = |name: &str, minor: u32| format!("mknod {folder}/{name} c 1 {minor} && echo made");
+    assert_eq!(output(&job, &make("zero", 5)), "");
+    assert_eq!(output(&job, &make("full", 7)), "made");
+    assert!(Command::new("sh").args(["-c", &make("given", 5)]).status().unwrap().success());
+    assert_eq!(output(&job, &try_read(&format!("{folder}/given"))), "no");
+    // A group below, in which it could attach a program that permits all.
+    let below = job.group().create("below").unwrap();
+    let inner = JobGroup::open(below.path()).unwrap();
+    inner.hide_devices(&DeviceRules::default()).unwrap();
+    assert_eq!(output(&inner, &try_read("/dev/zero")), "no");
+    // Another job has the other device.
+    let other = place.0.job(8, 1);
+    other.create().unwrap();
+    other.hide_devices(&DeviceRules { hidden: vec![both], own: vec![zero] }).unwrap();
+    assert_eq!(
+        [output(&other, &try_read("/dev/zero")), output(&other, &try_read("/dev/full"))],
+        ["yes", "no"]
+    );
+    // Nothing is hidden outside of the groups.
+    assert!(Command::new("sh").args(["-c", ": < /dev/zero"]).status().unwrap().success());
 }

@@ -53,6 +53,8 @@ mod pes;
 
 mod calendar;
 
+mod charge;
+
 mod job_classes;
 
 mod machine;
@@ -84,6 +86,7 @@ mod system;
 mod draw;
 
 pub use calendar::{Calendar, Exception};
+pub use charge::Charge;
 pub use context::Context;
 pub use demand::{Demand, Form, HostGroup, PartCounter};
 pub use draw::draw;

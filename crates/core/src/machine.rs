@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Calendar, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources, Time,
+    Calendar, Charge, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources, Time,
 };
 
 /// The position of a host in its machine.
@@ -82,6 +82,7 @@ pub struct Machine {
     groups: Vec<Vec<bool>>,
     closed: Vec<ClosedHosts>,
     classes: Option<Arc<JobClasses>>,
+    charge: Option<Charge>,
 }
 
 impl Machine {
@@ -107,6 +108,7 @@ impl Machine {
             groups: vec![],
             closed: vec![],
             classes: None,
+            charge: None,
         }
     }
 
@@ -187,6 +189,17 @@ impl Machine {
     #[must_use]
     pub fn with_classes(self, classes: Option<Arc<JobClasses>>) -> Machine {
         Machine { classes, ..self }
+    }
+
+    /// Returns the same hosts, whose jobs cost this in the usage of their users and groups.
+    #[must_use]
+    pub fn with_charge(self, charge: Option<Charge>) -> Machine {
+        Machine { charge, ..self }
+    }
+
+    /// Returns what jobs cost in the usage; `None` if they cost as much as they have processors.
+    pub fn charge(&self) -> Option<Charge> {
+        self.charge
     }
 
     /// Returns the table of job classes, if the machine has one.

@@ -133,6 +133,8 @@ pub struct Engine<L, J> {
     pub(crate) jobs: JobTable,
     pub(crate) dependencies: DependencyTracker,
     pub(crate) used_time: UsedTime,
+    /// The time of GPUs in windows that have ended.
+    pub(crate) used_gpu_time: UsedTime,
     pub(crate) cpus: CpuAllocator,
     pub(crate) values: EngineValues,
     pub(crate) earlier: EarlierPromises,
@@ -340,6 +342,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         values.push(("queues".into(), to_json(&self.queue_states())?));
         values.extend(self.clock_mark(now)?);
         values.extend(self.used_time.take_changed()?);
+        values.extend(self.used_gpu_time.take_changed()?);
         if self.batch.has_setup {
             values.push((SETUP.into(), to_json(&**self.setup.shared())?));
         }

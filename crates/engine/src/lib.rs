@@ -74,7 +74,7 @@ pub use promise::counts::unclassified;
 pub use promise::earlier::jobs_of_promises;
 pub use promise::log::PromiseLog;
 pub use queue::reservation::Reservation;
-pub use queue::setup::{IdleTerms, Queue, QueueState, QueueTerms, Setup};
+pub use queue::setup::{ChargeTerms, IdleTerms, Queue, QueueState, QueueTerms, Setup};
 pub use request::account::{Account, AccountName, Caller, Credential, Group, QueueUsers};
 pub use request::handler::RequestError;
 pub use request::message::{DaemonReply, DaemonRequest, Requester};

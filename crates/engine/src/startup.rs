@@ -60,7 +60,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             wake_ups: WakeUps::default(),
             jobs: JobTable::default(),
             dependencies: DependencyTracker::default(),
-            used_time: UsedTime::default(),
+            used_time: UsedTime::of_cpus(),
+            used_gpu_time: UsedTime::of_gpus(),
             cpus,
             values: EngineValues::default(),
             earlier: EarlierPromises::default(),
@@ -206,7 +207,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         unrecorded.aside.leave_out(left_out);
         self.values = EngineValues::load(&self.journal, self.info.highest)?;
         self.classify_promises();
-        self.used_time = UsedTime::load(&self.journal)?;
+        self.used_time = self.used_time.load(&self.journal)?;
+        self.used_gpu_time = self.used_gpu_time.load(&self.journal)?;
         self.request_ids = RequestIds::load(&self.journal, &self.jobs)?;
         self.watch_jobs();
         Ok(())

@@ -74,6 +74,7 @@ impl Attempts {
             let message = format!("the scopes of jobs cannot be started again: {error}");
             LaunchFailure::new(LaunchFailureKind::Temporary, &message)
         })?;
+        self.groups.hide_gpus(request.attempt, request.gpus.as_deref().unwrap_or_default())?;
         let user = user.map(|user| JobUser {
             no_new_privileges: self.rules.no_new_privileges(&request.configured_queue),
             pam: self.rules.pam.clone(),

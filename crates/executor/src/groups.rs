@@ -10,6 +10,8 @@ use miserly_launch::CgroupSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::AttemptId;
+use crate::failure::{LaunchFailure, LaunchFailureKind};
+use crate::gpus::{self, DeviceHider, GpuDevice};
 
 /// The most processes and threads of a job, for each of its processors.
 const PIDS: u64 = 512;
@@ -29,6 +31,8 @@ pub struct GroupSettings {
     pub has_strict_queues: bool,
     /// Whether jobs in their windows have a priority over other programs.
     pub has_priority: bool,
+    /// The GPUs of jobs, by index; empty if their device nodes are not known.
+    pub gpus: Vec<GpuDevice>,
 }
 
 /// The place of the control groups of jobs.
@@ -54,6 +58,10 @@ pub struct GroupFacts {
     pub raises: bool,
     /// Why jobs of strict queues cannot have partitions; `None` if they can, or if there is no such queue.
     pub no_partitions: Option<String>,
+    /// Whether a job sees the device nodes of its own GPUs only.
+    pub hides_gpus: bool,
+    /// Why it sees those of all GPUs; `None` if it does not, or if no device nodes are known.
+    pub no_hiding: Option<String>,
 }
 
 /// The place of the control groups of jobs, and the capabilities of the kernel there.
@@ -65,6 +73,9 @@ struct Place {
     tree: Tree,
     in_systemd: bool,
     facts: GroupFacts,
+    /// What hides the GPUs of other jobs, if the kernel can.
+    hider: Option<DeviceHider>,
+    gpus: Vec<GpuDevice>,
 }
 
 impl JobGroups {
@@ -76,9 +87,12 @@ impl JobGroups {
     /// Opens a place for the groups of jobs, and tries the capabilities of the kernel there. Also returns a sentence for each thing that
     /// is not possible.
     ///
-    /// Without the right to create groups in the place, jobs have none.
-    pub fn open(settings: &GroupSettings) -> (JobGroups, Vec<String>) {
-        Place::open(settings).map_or_else(
+    /// Without the right to create groups in the place, jobs have none. `hider` makes what hides the GPUs of other jobs.
+    pub fn open(
+        settings: &GroupSettings,
+        hider: impl FnOnce(&Tree) -> io::Result<DeviceHider>,
+    ) -> (JobGroups, Vec<String>) {
+        Place::open(settings, hider).map_or_else(
             |error| (JobGroups::none(), vec![format!("jobs have no control groups: {error}")]),
             |(place, warnings)| (JobGroups(Some(Arc::new(place))), warnings),
         )
@@ -103,6 +117,29 @@ impl JobGroups {
             raises: place.facts.raises,
             strict: strict && place.facts.has_partitions,
         })
+    }
+
+    /// Hides the GPUs of other jobs from an attempt that has these, by index. Creates its group.
+    ///
+    /// # Errors
+    /// There are no such GPUs, or the kernel refuses it.
+    pub(crate) fn hide_gpus(&self, attempt: AttemptId, own: &[u32]) -> Result<(), LaunchFailure> {
+        let Some(Place { hider: Some(hider), gpus, .. }) = self.0.as_deref() else { return Ok(()) };
+        gpus::check(gpus, own).map_err(|wrong| {
+            LaunchFailure::new(LaunchFailureKind::Final, &format!("{wrong}; nothing was launched"))
+        })?;
+        hider.hide(attempt, gpus::rules(gpus, own)).map_err(|error| {
+            let message = format!("the GPUs of other jobs cannot be hidden from it: {error}");
+            LaunchFailure::new(LaunchFailureKind::Temporary, &message)
+        })
+    }
+
+    /// Returns the value of the variables by which libraries choose GPUs, for a job with these, by index.
+    pub(crate) fn visible_gpus(&self, own: &[u32]) -> String {
+        match self.0.as_deref() {
+            Some(Place { hider: Some(_), gpus, .. }) => gpus::visible(gpus, own),
+            _ => gpus::indexes(own),
+        }
     }
 
     /// Starts the scopes again if an administrator has stopped them.
@@ -187,8 +224,11 @@ impl JobGroups {
 }
 
 impl Place {
-    fn open(settings: &GroupSettings) -> Result<(Place, Vec<String>), SystemdError> {
-        let GroupSettings { place, memory, cpus, probed, has_strict_queues, has_priority } = settings;
+    fn open(
+        settings: &GroupSettings,
+        hider: impl FnOnce(&Tree) -> io::Result<DeviceHider>,
+    ) -> Result<(Place, Vec<String>), SystemdError> {
+        let GroupSettings { place, memory, cpus, probed, has_strict_queues, has_priority, gpus } = settings;
         let tree = match place {
             GroupPlace::Folder(path) => Tree::open(path)?,
             GroupPlace::Systemd => Scopes::open()?,
@@ -218,8 +258,22 @@ impl Place {
         // The weight of a scope is systemd's.
         let may_raise = *has_priority && !in_systemd && can.contains(&Capability::Idle);
         let raises = may_raise && tree.settle_weight().is_ok();
-        let facts = GroupFacts { tree: folder, can, has_partitions, raises, no_partitions };
-        Ok((Place { tree, in_systemd, facts }, warnings))
+        let hider = (!gpus.is_empty()).then(|| {
+            tree.try_devices().map_err(|error| error.to_string())?;
+            hider(&tree).map_err(|error| error.to_string())
+        });
+        let (hider, no_hiding) = match hider {
+            Some(Ok(hider)) => (Some(hider), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        if let Some(why) = &no_hiding {
+            warnings.push(format!("a job can use the GPUs of other jobs: {why}"));
+        }
+        let hides_gpus = hider.is_some();
+        let facts =
+            GroupFacts { tree: folder, can, has_partitions, raises, no_partitions, hides_gpus, no_hiding };
+        Ok((Place { tree, in_systemd, facts, hider, gpus: gpus.clone() }, warnings))
     }
 }
 

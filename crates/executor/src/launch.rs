@@ -12,6 +12,7 @@ use miserly_launch::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::gpus::indexes;
 use crate::seal::Issue;
 use crate::used_seals::SealUse;
 use crate::{AttemptId, JobGroups};
@@ -74,6 +75,11 @@ const MOST_INDEXES: u64 = 10_000;
 /// Variable of the job's folder, for scripts that know it from Slurm. A folder need not be UTF-8 text.
 const SUBMIT_FOLDER: &str = "SLURM_SUBMIT_DIR";
 
+/// The variables with the indexes of the GPUs of a job.
+pub(crate) const GPU_INDEXES: [&str; 2] = ["MISERLY_GPUS", "SLURM_JOB_GPUS"];
+/// The variables by which libraries choose among the GPUs that they can open. Without a value a program finds none.
+pub(crate) const VISIBLE_GPUS: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
+
 /// The beginnings of the names of variables that only jobs of arrays have.
 const ARRAY_PREFIXES: [&str; 2] = ["MISERLY_ARRAY_", "SLURM_ARRAY_"];
 
@@ -118,6 +124,10 @@ impl LaunchRequest {
         if submission.queue.as_ref().is_some_and(|queue| *queue != self.queue) {
             return Err(InvalidRequest(format!("its user did not submit it to queue {:?}", self.queue)));
         }
+        let gpus = self.gpus.as_ref().map_or(0, Vec::len) as u64;
+        if gpus > submission.gpus.unwrap_or(0) {
+            return Err(InvalidRequest("its user did not request so many GPUs".to_owned()));
+        }
         let asked = submission.memory.filter(|bytes| *bytes > 0).map(|bytes| bytes.div_ceil(1024));
         if asked.is_some_and(|kilobytes| self.memory.is_none_or(|memory| memory > kilobytes.max(4))) {
             return Err(InvalidRequest("its user did not request so much memory".to_owned()));
@@ -156,7 +166,7 @@ impl LaunchRequest {
             argv: submission.command.iter().map(OsString::from).collect(),
             script: submission.script.clone(),
             cwd: submission.directory.clone(),
-            env: self.environment(&name, socket),
+            env: self.environment(&name, socket, groups),
             stdin: names.input(submission),
             interaction: submission.interaction.map(interaction),
             stdout: file(names.output(submission)),
@@ -194,7 +204,7 @@ impl LaunchRequest {
 
     /// Returns the environment of the job: that of its submission, and variables that describe the job. Some have the names
     /// that scripts know from Slurm, too.
-    fn environment(&self, job_name: &str, socket: &Path) -> Vec<(OsString, OsString)> {
+    fn environment(&self, job_name: &str, socket: &Path, groups: &JobGroups) -> Vec<(OsString, OsString)> {
         let mut environment = self.submission.environment.clone();
         // A job may be submitted by a job of an array.
         environment.retain(|name, _| !ARRAY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
@@ -224,8 +234,8 @@ impl LaunchRequest {
         }
         set(&["MISERLY_SOCKET"], socket.to_string_lossy().into_owned());
         if let Some(gpus) = &self.gpus {
-            let (names, indexes) = gpu_variables(gpus);
-            set(&names, indexes);
+            set(&GPU_INDEXES, indexes(gpus));
+            set(&VISIBLE_GPUS, groups.visible_gpus(gpus));
             set(&["SLURM_GPUS_ON_NODE"], gpus.len().to_string());
         }
         if let Some((first, index)) = self.array {
@@ -250,12 +260,6 @@ impl LaunchRequest {
         let described = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
         raw.chain(described).chain([folder]).collect()
     }
-}
-
-/// Returns the variables with the indexes of GPUs, and their value. Without an index a program finds no GPU.
-pub(crate) fn gpu_variables(gpus: &[u32]) -> ([&'static str; 4], String) {
-    let names = ["MISERLY_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
-    (names, gpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
 }
 
 fn interaction(of_submission: model::Interaction) -> Interaction {

@@ -31,6 +31,8 @@ mod queue_programs;
 
 mod groups;
 
+mod gpus;
+
 mod program;
 
 mod failure;
@@ -60,6 +62,7 @@ pub use attempts::{AttemptId, Attempts};
 pub use checks::LaunchChecks;
 pub use client::{Client, StartError, Started, start};
 pub use failure::{FindFailure, LaunchFailure, LaunchFailureKind, SealError};
+pub use gpus::{DeviceHider, GpuDevice};
 pub use groups::{GroupFacts, GroupPlace, GroupSettings, JobGroups};
 pub use launch::LaunchRequest;
 pub use message::{ResealRequest, Rules, Settings};

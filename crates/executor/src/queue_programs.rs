@@ -7,7 +7,8 @@ use nix::unistd::{Uid, User};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::launch::gpu_variables;
+use crate::gpus::indexes;
+use crate::launch::{GPU_INDEXES, VISIBLE_GPUS};
 use crate::{LaunchFailure, LaunchFailureKind, LaunchRequest};
 
 /// The part of the cleanup time that is for the processes of the job, before the epilog begins.
@@ -104,8 +105,9 @@ fn environment(
         set(&["MISERLY_ARRAY_INDEX", "MISERLY_ARRAY_TASK_ID"], index.to_string());
     }
     if let Some(gpus) = &request.gpus {
-        let (names, indexes) = gpu_variables(gpus);
-        set(&names, indexes);
+        // The programs of a queue see all GPUs.
+        set(&GPU_INDEXES, indexes(gpus));
+        set(&VISIBLE_GPUS, indexes(gpus));
     }
     variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }

@@ -23,6 +23,7 @@ use crate::account::Accounts;
 use crate::channel::Channel;
 use crate::checks::LaunchChecks;
 use crate::failure::{LaunchFailure, LaunchFailureKind, SealError};
+use crate::gpus::{DeviceHider, HIDE_DEVICES, serve as serve_devices};
 use crate::launch::{LaunchRequest, until};
 use crate::message::{Numbered, Reply, Request, ResealRequest, Settings};
 use crate::prepare::{ATTEMPTS, make_attempts, open_state};
@@ -40,10 +41,12 @@ const LONGEST: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The sources of the parts that a daemon and its executor have in common.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     include_str!("message.rs"),
     include_str!("launch.rs"),
     include_str!("queue_programs.rs"),
+    include_str!("groups.rs"),
+    include_str!("gpus.rs"),
     include_str!("failure.rs"),
     include_str!("channel.rs"),
     include_str!("server.rs"),
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
             println!("{}", identity());
             Ok(())
         }
+        [option] if option == HIDE_DEVICES => serve_devices(),
         [] => run(),
         _ => {
             eprintln!("usage: miserly-executor [--identity]; only miserly calls this program");
@@ -91,14 +95,16 @@ fn run() -> io::Result<()> {
     let _ = set_name(c"miserly-exec");
     umask(Mode::RWXG | Mode::RWXO);
     std::env::set_current_dir("/")?;
-    if let Err(error) = syscall_filter::apply() {
-        log(&format_args!("it can make all system calls of root: {error}"));
-    }
     let channel = Channel::from_fd(io::stdin().as_fd().try_clone_to_owned()?)
         .map_err(|_| io::Error::other("standard input is no socket of a daemon"))?;
     dup2_stdin(File::open("/dev/null")?)?;
     let Some((Numbered { number, body }, fds)) = channel.receive()? else { return Ok(()) };
-    let (reply, server) = match begin(body, fds) {
+    let begun = begin(body, fds);
+    // The settings are those of a daemon that has its rights. All that follows is not.
+    if let Err(error) = syscall_filter::apply() {
+        log(&format_args!("it can make all system calls of root: {error}"));
+    }
+    let (reply, server) = match begun {
         Ok((server, warnings)) => {
             let groups = server.attempts.groups.facts().cloned();
             (Reply::Begun { groups, warnings }, Some(server))
@@ -158,7 +164,7 @@ fn begin(request: Request, mut fds: Vec<OwnedFd>) -> Result<(Server, Vec<String>
     let used = UsedSeals::open(&opened, wall_seconds()).map_err(text(state.clone()))?;
     make_attempts(&opened, gid).map_err(text(state.join(ATTEMPTS)))?;
     let (groups, warnings) = match groups {
-        Some(groups) => JobGroups::open(&groups),
+        Some(groups) => JobGroups::open(&groups, DeviceHider::process),
         None => (JobGroups::none(), vec![]),
     };
     let attempts =

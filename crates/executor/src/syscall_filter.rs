@@ -43,16 +43,28 @@ const FORBIDDEN_HERE: &[libc::c_long] = &[];
 /// # Errors
 /// The kernel has no such filters, or there is none for this kind of processor.
 pub(crate) fn apply() -> io::Result<()> {
-    let program = program().map_err(io::Error::other)?;
+    install(&[])
+}
+
+/// Forbids these calls but the one that hides devices from control groups.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn apply_for_devices() -> io::Result<()> {
+    install(&[libc::SYS_bpf])
+}
+
+fn install(permitted: &[libc::c_long]) -> io::Result<()> {
+    let program = program(permitted).map_err(io::Error::other)?;
     let instructions: Vec<FilterInstruction> =
         program.iter().map(|one| (one.code, one.jt, one.jf, one.k)).collect();
     install_filter(&instructions)
 }
 
-fn program() -> Result<BpfProgram, BackendError> {
+fn program(permitted: &[libc::c_long]) -> Result<BpfProgram, BackendError> {
     let refusal = SeccompAction::Errno(Errno::PERM.raw_os_error().unsigned_abs());
-    let calls: BTreeMap<_, _> =
-        FORBIDDEN.iter().chain(FORBIDDEN_HERE).map(|call| (*call, Vec::new())).collect();
+    let calls = FORBIDDEN.iter().chain(FORBIDDEN_HERE).filter(|call| !permitted.contains(call));
+    let calls: BTreeMap<_, _> = calls.map(|call| (*call, Vec::new())).collect();
     SeccompFilter::new(calls, SeccompAction::Allow, refusal, std::env::consts::ARCH.try_into()?)?.try_into()
 }
 

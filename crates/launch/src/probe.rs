@@ -78,6 +78,9 @@ miserly_core::listed_enum! {
             "input and output are not promised: any program may use the disks and the network, whatever its share"
         )]
         Io "io",
+        /// Jobs see the device nodes of all GPUs.
+        #[error("a job can use the GPUs of other jobs")]
+        Gpus "gpus",
         /// Huge pages are outside the pools.
         #[error("huge pages are not promised: any program with the right to use them may take them")]
         HugePages "huge-pages",
@@ -88,6 +91,8 @@ miserly_core::listed_enum! {
 }
 
 /// Returns the limits that cannot be enforced on this machine for this user, in control groups that can do `can`.
+///
+/// That of [GPUs](Unenforced::Gpus) depends on the GPUs of the daemon, so it is among them.
 pub fn unenforced(can: &[Capability]) -> Vec<Unenforced> {
     let leaves_idle = leaves_idle();
     let has_autogroups =
@@ -108,7 +113,11 @@ pub fn unenforced(can: &[Capability]) -> Vec<Unenforced> {
         }
         Unenforced::HugePages => has_huge_pages(),
         Unenforced::Rdma => has_rdma(),
-        Unenforced::OtherPrograms | Unenforced::ShimKilled | Unenforced::ShimStopped | Unenforced::Io => true,
+        Unenforced::OtherPrograms
+        | Unenforced::ShimKilled
+        | Unenforced::ShimStopped
+        | Unenforced::Io
+        | Unenforced::Gpus => true,
     });
     unenforced.collect()
 }

@@ -111,6 +111,7 @@ fn setup() -> Result<Setup, Failure> {
             policy: "miser".parse()?,
             pool: Calendar::constant(Resources::cpus(2)),
             classes: None,
+            charge: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0, 1],
@@ -124,6 +125,7 @@ fn setup() -> Result<Setup, Failure> {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     })

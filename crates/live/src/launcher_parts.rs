@@ -1,6 +1,6 @@
 //! What the launcher of a daemon consists of, with and without an executor.
 
-use miserly_executor::{self as executor, Attempts, Client, Program};
+use miserly_executor::{self as executor, Attempts, Client, DeviceHider, Program};
 use miserly_launch::shim;
 
 use crate::config::Configuration;
@@ -61,7 +61,7 @@ fn end_without_executor() {
 /// Returns the control groups of jobs, as far as the configuration has any. Logs what the kernel does not do.
 fn job_groups(configuration: &Configuration) -> executor::JobGroups {
     let Some(settings) = JobGroups::settings(configuration) else { return executor::JobGroups::none() };
-    let (groups, warnings) = executor::JobGroups::open(&settings);
+    let (groups, warnings) = executor::JobGroups::open(&settings, |tree| Ok(DeviceHider::Own(tree.clone())));
     for warning in warnings {
         tracing::warn!("{warning}");
     }

@@ -88,10 +88,10 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
     ) -> Result<Option<String>, DaemonError> {
         // A running daemon cannot change these options.
         let fixed = |configuration: &Configuration| {
-            let Configuration { state, socket, access, cgroup, user, allow_root, rules, .. } =
+            let Configuration { state, socket, access, cgroup, user, allow_root, rules, gpus, .. } =
                 configuration.clone();
             let is_strict = configuration.queues.iter().any(|queue| queue.terms.strict);
-            (state, socket, access, cgroup, user, allow_root, rules, is_strict)
+            (state, socket, access, cgroup, user, allow_root, rules, gpus, is_strict)
         };
         let configuration = match (self.reread)() {
             Ok(configuration) => configuration,
@@ -99,7 +99,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         };
         if fixed(&configuration) != fixed(self.first) {
             let problem = "with another state, socket, access, cgroup or user, other rules for jobs of users, another priority, other programs of queues, \
-                           or the first strict queue, the daemon has to be started again";
+                           other GPUs, or the first strict queue, the daemon has to be started again";
             return Ok(Some(problem.to_owned()));
         }
         match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {

@@ -21,6 +21,7 @@ fn began(policy: &str) -> Began {
             pool: vec![PoolStep(Time::ZERO, amounts)],
             again: None,
             classes: None,
+            charge: None,
             once: vec![],
         }],
         opportunistic: None,

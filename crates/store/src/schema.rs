@@ -24,7 +24,8 @@ use super::mark::CommitMark;
 /// | 7 | pools have exceptions, which are those of reservations; jobs have limits and groups; a job fails in its prolog |
 /// | 8 | shims wait for the windows of their jobs; jobs are resizable, and want a number of processors |
 /// | 9 | a launch is the cause of a late start |
-pub(super) const FORMAT: u32 = 9;
+/// | 10 | jobs request GPUs of a type, queues have a charge, and users limits of GPUs |
+pub(super) const FORMAT: u32 = 10;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";

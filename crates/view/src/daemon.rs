@@ -89,7 +89,11 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
         pool,
         procs: job.cpus,
         memory: job.memory,
-        gpu: if job.gpus > 0 { ANY_GPU.to_owned() } else { String::new() },
+        gpu: match &job.gpu_type {
+            _ if job.gpus == 0 => String::new(),
+            Some(name) => plain(name),
+            None => ANY_GPU.to_owned(),
+        },
         limit,
         state,
         word: word(job).to_owned(),

@@ -46,6 +46,7 @@ mod tests {
             cpus: 8,
             cpus_free,
             memory_free: 0,
+            gpus_free: 0,
         };
         let found = holes(&[slice(0, 5), slice(10, 7), slice(20, 3), slice(30, 0), slice(40, 8)]);
         let widths: Vec<(u64, Option<i64>)> = found.iter().map(|hole| (hole.procs, hole.until)).collect();

@@ -35,6 +35,8 @@ pub struct UsageSums {
     pub cancelled: u64,
     /// The processors of the jobs times the time for which their last attempts had them, in hours.
     pub cpu_hours: f64,
+    /// The GPUs of the jobs times this time, in hours.
+    pub gpu_hours: f64,
     /// The time on processors, in hours, of jobs with a known use.
     pub used_cpu_hours: f64,
     /// `cpu_hours` of the jobs with a known use. The use of other users' jobs is private.
@@ -87,6 +89,7 @@ impl UsageSums {
         self.wait_hours += hours_between(job.submitted, start);
         let cpu_hours = hours * job.cpus as f64;
         self.cpu_hours += cpu_hours;
+        self.gpu_hours += hours * job.gpus as f64;
         // Of several runs, the use is that of all, and the time that of the last one.
         let Some(used) = job.usage.as_ref().filter(|_| job.runs == 1).map(|usage| usage.total) else {
             return;
@@ -181,14 +184,20 @@ mod tests {
 
     #[test]
     fn sums_of_parts() {
-        let jobs =
-            [job("ann", 1, 3, 0), job("ben", 2, 26, 1), JobView { usage: None, ..job("ann", 5, 6, 0) }];
+        let jobs = [
+            JobView { gpus: 2, ..job("ann", 1, 3, 0) },
+            job("ben", 2, 26, 1),
+            JobView { usage: None, gpus: 1, ..job("ann", 5, 6, 0) },
+        ];
         let (parts, all) = usage_sums(&jobs, UsageBy::User, &TimeZone::UTC);
         assert_eq!(
             parts.iter().map(|part| (&*part.part, part.jobs, part.failed)).collect::<Vec<_>>(),
             [("ben", 1, 1), ("ann", 2, 0)]
         );
         near(Some(parts[1].cpu_hours), 6.0);
+        for (part, hours) in [(&parts[0], 0.0), (&parts[1], 5.0), (&all, 5.0)] {
+            near(Some(part.gpu_hours), hours);
+        }
         near(Some(parts[1].known_cpu_hours), 4.0);
         near(parts[1].cpu_share(), 0.25);
         near(parts[1].memory_share(), 0.25);

@@ -852,6 +852,7 @@ impl World {
                     .with(Kind::Gpus, if place == 0 { machine.gpus } else { 0 }),
             ),
             classes: None,
+            charge: None,
             terms: QueueTerms {
                 promise_slack: Span::from_ticks(machine.slack),
                 idle: machine.idle.map(|(after, ends)| IdleTerms { after: Span::from_ticks(after), ends }),
@@ -863,6 +864,7 @@ impl World {
             queues: machine.queues.iter().enumerate().map(queue).collect(),
             cpus: (0..all).collect(),
             gpus: machine.gpus,
+            gpu_types: vec![],
             topology: Topology::default(),
             whole_cores: false,
             opportunistic_cpus: (0..all).collect(),

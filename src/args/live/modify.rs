@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use jiff::Timestamp;
 use miserly_api::model::{JobRef, Modification, NewEnvironment, RawVariable, TimeBound};
-use miserly_api::submit::{Export, gpus, length_of_time, memory, wait_time, when};
+use miserly_api::submit::{Export, GpuRequest, gpus, length_of_time, memory, wait_time, when};
 use miserly_units::UnitError;
 
 use super::{JobsArgs, one_job};
@@ -28,9 +28,9 @@ pub(crate) struct ModifyArgs {
     #[arg(long, short, visible_alias = "mem", value_name = "SIZE", value_parser = memory, group = "change")]
     pub(crate) memory: Option<u64>,
 
-    /// The new number of GPUs
-    #[arg(long, short = 'G', value_name = "N", value_parser = gpus, group = "change")]
-    pub(crate) gpus: Option<u64>,
+    /// The new number of GPUs, with the new type before it if it changes: 2, a100:2
+    #[arg(long, short = 'G', value_name = "[TYPE:]N", value_parser = gpus, group = "change")]
+    pub(crate) gpus: Option<GpuRequest>,
 
     /// The new queue
     #[arg(
@@ -126,7 +126,8 @@ impl ModifyArgs {
             name: self.name.clone(),
             cpus: self.cpus,
             memory: self.memory,
-            gpus: self.gpus,
+            gpus: self.gpus.as_ref().map(|gpus| gpus.count),
+            gpu_type: self.gpus.as_ref().and_then(|gpus| gpus.gpu_type.clone()),
             // At most 10^10, which a double holds exactly.
             time: self.time.map(|seconds| seconds as f64),
             queue: self.queue.clone(),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, value_parser};
 use jiff::Timestamp;
 use jiff::civil::Weekday;
-use miserly_api::submit::{gpus, length_of_time, memory, when};
+use miserly_api::submit::{length_of_time, memory, when};
 
 use super::AskArgs;
 
@@ -52,7 +52,7 @@ pub(crate) struct AddArgs {
     pub(crate) memory: Option<u64>,
 
     /// The GPUs
-    #[arg(long, short = 'G', value_name = "N", value_parser = gpus, default_value = "0")]
+    #[arg(long, short = 'G', value_name = "N", default_value = "0")]
     pub(crate) gpus: u64,
 
     /// The beginning: 2026-03-01T08:00, 08:00 (the next one), +2h, tomorrow

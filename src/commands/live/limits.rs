@@ -41,9 +41,9 @@ fn row(user: &str, limit: &LimitUse) -> Vec<String> {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
 fn amount(unit: LimitUnit, of: f64) -> String {
     match unit {
-        LimitUnit::Jobs | LimitUnit::Cpus => decimals(of, 0),
+        LimitUnit::Jobs | LimitUnit::Cpus | LimitUnit::Gpus => decimals(of, 0),
         LimitUnit::Bytes => memory(of as u64),
-        LimitUnit::CpuHours => format!("{} h", decimals(of, 2)),
+        LimitUnit::CpuHours | LimitUnit::GpuHours => format!("{} h", decimals(of, 2)),
     }
 }
 

@@ -23,14 +23,17 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
 fn draw(pool: &Pool) -> String {
     let head = format!("{}: {}; # in a window, . free\n", pool.queue, counted(pool.cpus, "cpu"));
     let width = pool.cpus.to_string().len();
+    // A pool without GPUs has none free at any time.
+    let has_gpus = pool.slices.iter().any(|slice| slice.gpus_free > 0);
     let line = |slice: &Slice| {
         format!(
-            "  {}  {}  {:width$} of {:width$} free, {}\n",
+            "  {}  {}  {:width$} of {:width$} free, {}{}\n",
             local(slice.from),
             bar(slice, pool.cpus),
             slice.cpus_free,
             slice.cpus,
-            memory(slice.memory_free)
+            memory(slice.memory_free),
+            if has_gpus { format!(", {}", counted(slice.gpus_free, "GPU")) } else { String::new() }
         )
     };
     let users = pool.usage.iter().map(|user| (&user.user, user.share, user.cpu_hours));
@@ -74,7 +77,13 @@ mod tests {
 
     #[test]
     fn bars() {
-        let slice = |cpus, cpus_free| Slice { from: Timestamp::UNIX_EPOCH, cpus, cpus_free, memory_free: 0 };
+        let slice = |cpus, cpus_free| Slice {
+            from: Timestamp::UNIX_EPOCH,
+            cpus,
+            cpus_free,
+            memory_free: 0,
+            gpus_free: 0,
+        };
         assert_eq!(bar(&slice(8, 3), 8), "#####...");
         assert_eq!(bar(&slice(4, 0), 8), "####    ");
         assert_eq!(bar(&slice(0, 0), 0), "");

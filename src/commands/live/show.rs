@@ -447,7 +447,9 @@ fn request(job: &JobView, instants: Instants) -> String {
     if job.gpus > 0 {
         let has =
             if job.has_gpus.is_empty() { String::new() } else { format!(" ({})", numbers(&job.has_gpus)) };
-        parts.insert(1, counted(job.gpus, "GPU") + &has);
+        let of_type =
+            job.gpu_type.as_ref().map(|name| format!(" of type {}", plain(name))).unwrap_or_default();
+        parts.insert(1, counted(job.gpus, "GPU") + &of_type + &has);
     }
     parts.extend(job.begin.map(|begin| format!("not before {}", instants.text(begin))));
     parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));

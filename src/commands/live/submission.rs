@@ -192,6 +192,7 @@ fn build(
     };
     let (surroundings, raw) = environment();
     let (after, conditions) = split(options.after.unwrap_or_default());
+    let (gpus, gpu_type) = options.gpus.map(|gpus| (gpus.count, gpus.gpu_type)).unzip();
     let given = options.submission;
     Ok(Submission {
         command,
@@ -211,6 +212,8 @@ fn build(
         // With fewer processors than tasks, the tasks of the script are not those of the job.
         tasks: given.tasks.filter(|tasks| *tasks <= cpus),
         memory,
+        gpus,
+        gpu_type: gpu_type.flatten(),
         // At most 10^10, which a double holds exactly. Without a limit, the queue has one or refuses the job.
         time: options.time.unwrap_or(0) as f64,
         queue: options.reservation.or(given.queue),

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod attacks;
+mod gpus;
 mod interactive;
 mod life;
 mod limits;

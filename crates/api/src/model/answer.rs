@@ -488,6 +488,9 @@ pub struct Slice {
     pub cpus_free: u64,
     /// The memory without a window, in bytes.
     pub memory_free: u64,
+    /// The GPUs without a window.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpus_free: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -23,6 +23,9 @@ pub struct Modification {
     /// The new number of GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
+    /// The new type of the GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_type: Option<String>,
     /// The new time limit, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,

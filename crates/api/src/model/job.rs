@@ -51,6 +51,9 @@ pub struct JobView {
     /// The requested GPUs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gpus: u64,
+    /// The requested type of the GPUs; absent for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_type: Option<String>,
     /// The indexes of the GPUs that it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub has_gpus: Vec<u32>,

@@ -25,15 +25,15 @@ pub struct LimitUse {
     pub unit: LimitUnit,
     /// The most that is permitted.
     pub most: f64,
-    /// Its present use. Of `cpu-hours`, it is the time of the windows that ended within the period.
+    /// Its present use. Of `cpu-hours` and `gpu-hours`, it is the time of the windows that ended within the period.
     pub used: f64,
-    /// Of `cpu-hours`, the processor time of the unfinished jobs, which counts too.
+    /// Of `cpu-hours` and `gpu-hours`, the processor time of the unfinished jobs, which counts too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<f64>,
-    /// Of `cpu-hours`, the period in days.
+    /// Of `cpu-hours` and `gpu-hours`, the period in days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub days: Option<u32>,
-    /// Of `cpu-hours`, when the earliest of the used time does not count any more.
+    /// Of `cpu-hours` and `gpu-hours`, when the earliest of the used time does not count any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub less_at: Option<Timestamp>,
 }
@@ -50,4 +50,8 @@ pub enum LimitUnit {
     Cpus,
     /// Processors times hours.
     CpuHours,
+    /// GPUs.
+    Gpus,
+    /// GPUs times hours.
+    GpuHours,
 }

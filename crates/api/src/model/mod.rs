@@ -78,6 +78,12 @@ pub use submission::{
 pub use usage::{AttemptUsage, JobUsage, Usage, UsageSource};
 pub use what_if::{WhatIf, WhatIfAnswer, WhatIfDifference, WhatIfJob};
 
+/// Returns whether a text can be the type of a GPU: letters, digits, `-`, `_` and `.`, as in `1g.10gb`.
+pub fn is_gpu_type(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&letter);
+    !text.is_empty() && text.chars().all(is_plain)
+}
+
 /// Returns whether a text is a plain name: letters, digits, `-` and `_`, at least one.
 pub fn is_plain_name(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';

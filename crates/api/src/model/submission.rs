@@ -82,13 +82,14 @@ pub struct Submission {
     ))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// The requested GPUs. The job gets their indexes in `CUDA_VISIBLE_DEVICES`.
-    #[cfg_attr(feature = "options", arg(
-        long, short = 'G', value_name = "N", value_parser = submit::gpus,
-        help = "The number of GPUs; the job gets their indexes in CUDA_VISIBLE_DEVICES"
-    ))]
+    /// The requested GPUs. The job gets their indexes in `MISERLY_GPUS`, and what its libraries need in `CUDA_VISIBLE_DEVICES`.
+    #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
+    /// The type of the GPUs; by default any.
+    #[cfg_attr(feature = "options", arg(skip))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_type: Option<String>,
     /// The time limit, in seconds.
     #[cfg_attr(feature = "options", arg(skip))]
     pub time: f64,
@@ -343,7 +344,7 @@ impl Submission {
     pub(crate) fn or(mut self, other: Submission) -> Submission {
         let none = Submission::default();
         complete!(self, other, none,
-            name comment resizable resize_signal tasks memory gpus queue begin deadline start_within overrun_if_idle array restartable retry signal no_opportunistic hold input output
+            name comment resizable resize_signal tasks memory queue begin deadline start_within overrun_if_idle array restartable retry signal no_opportunistic hold input output
             error);
         self
     }

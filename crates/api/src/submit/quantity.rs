@@ -3,7 +3,7 @@
 use miserly_core::Span;
 use miserly_units::{UnitError, parse_duration, parse_memory, parse_seconds};
 
-use crate::model::{Array, IndexRange, Retry, digits, index_ranges};
+use crate::model::{Array, IndexRange, Retry, digits, index_ranges, is_gpu_type};
 
 /// The shortest time limit of a job.
 const SHORTEST: Span = Span::from_ticks(1_000_000);
@@ -71,13 +71,33 @@ pub fn retry(text: &str) -> Result<Retry, String> {
     })
 }
 
-/// Parses a number of GPUs: `2`, or with a type before it, as sbatch takes it: `a100:2`. All GPUs count as the same.
+/// The GPUs that a job requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuRequest {
+    /// The number.
+    pub count: u64,
+    /// The type; `None` for any.
+    pub gpu_type: Option<String>,
+}
+
+impl From<u64> for GpuRequest {
+    fn from(count: u64) -> GpuRequest {
+        GpuRequest { count, gpu_type: None }
+    }
+}
+
+/// Parses a number of GPUs: `2`, or with a type before it, as sbatch takes it: `a100:2`.
 ///
 /// # Errors
 /// Any other text.
-pub fn gpus(text: &str) -> Result<u64, String> {
-    let number = text.rsplit_once(':').map_or(text, |(_, number)| number);
-    number.parse().map_err(|_| "write a number of GPUs, such as 2".to_owned())
+pub fn gpus(text: &str) -> Result<GpuRequest, String> {
+    let wrong = || "write a number of GPUs, such as 2, or one of a type, such as a100:2".to_owned();
+    let (gpu_type, count) = text.rsplit_once(':').map_or((None, text), |(name, count)| (Some(name), count));
+    if gpu_type.is_some_and(|name| !is_gpu_type(name)) {
+        return Err(wrong());
+    }
+    let count = count.parse().map_err(|_| wrong())?;
+    Ok(GpuRequest { count, gpu_type: gpu_type.map(str::to_owned) })
 }
 
 #[cfg(test)]
@@ -128,11 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn gpus_of_any_type() {
-        for (text, number) in [("2", 2), ("a100:4", 4), ("0", 0)] {
-            assert_eq!(gpus(text), Ok(number), "{text}");
+    fn gpus_of_a_type_or_of_any() {
+        for (text, gpu_type, count) in [("2", None, 2), ("a100:4", Some("a100"), 4), ("0", None, 0)] {
+            let gpu_type = gpu_type.map(str::to_owned);
+            assert_eq!(gpus(text), Ok(GpuRequest { count, gpu_type }), "{text}");
         }
-        for text in ["", "-1", "two", "1:", "1.5"] {
+        for text in ["", "-1", "two", "1:", "1.5", ":2", "a100", "a b:2", "gpu:a100:2"] {
             assert!(gpus(text).is_err(), "{text}");
         }
     }

@@ -39,6 +39,7 @@ const OPTIONS: &[(&str, Option<char>, Meaning)] = &[
     ("mem", None, Meaning::Memory("memory")),
     ("mem-per-cpu", None, Meaning::Memory("memory-per-cpu")),
     ("gpus", Some('G'), Meaning::Same("gpus")),
+    ("gpus-per-node", None, Meaning::Same("gpus")),
     ("gres", None, Meaning::Gres),
     ("time", Some('t'), Meaning::Time("time")),
     ("partition", Some('p'), Meaning::Same("queue")),
@@ -231,12 +232,16 @@ fn next<'a>(words: &mut Peekable<Iter<'a, String>>) -> Result<Option<(&'a str, O
 }
 
 /// Parses `gpu:2`, `gpu:a100:2` or `gpu` of sbatch's `--gres`.
-fn gres(text: &str) -> Result<u64, String> {
-    match text.strip_prefix("gpu") {
-        Some("") => Ok(1),
-        Some(rest) if rest.starts_with(':') && !text.contains(',') => gpus(&rest[1..]),
-        _ => Err("write gpu:2; there are no other resources".to_owned()),
-    }
+fn gres(text: &str) -> Result<String, String> {
+    let wrong = || "write gpu:2 or gpu:TYPE:2; there are no other resources".to_owned();
+    let Some(rest) = text.strip_prefix("gpu").filter(|_| !text.contains(',')) else { return Err(wrong()) };
+    let Some(rest) = rest.strip_prefix(':') else {
+        return if rest.is_empty() { Ok("1".to_owned()) } else { Err(wrong()) };
+    };
+    // A type without a number is one of it.
+    let is_type = !rest.contains(':') && rest.parse::<u64>().is_err();
+    let own = if is_type { format!("{rest}:1") } else { rest.to_owned() };
+    gpus(&own).map(|_| own)
 }
 
 #[cfg(test)]
@@ -288,8 +293,10 @@ mod tests {
 
     #[test]
     fn generic_resources_are_gpus() {
-        for (text, number) in [("gpu", 1), ("gpu:2", 2), ("gpu:a100:4", 4), ("gpu:0", 0)] {
-            assert_eq!(gres(text), Ok(number), "{text}");
+        for (text, own) in
+            [("gpu", "1"), ("gpu:2", "2"), ("gpu:a100:4", "a100:4"), ("gpu:a100", "a100:1"), ("gpu:0", "0")]
+        {
+            assert_eq!(gres(text), Ok(own.to_owned()), "{text}");
         }
         for text in ["", "gpu:", "mps:2", "gpu:1,mps:2", "gpus"] {
             assert!(gres(text).is_err(), "{text}");

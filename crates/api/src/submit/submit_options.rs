@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 
-use super::{after, instant, length_of_time, mail_address, mail_events, memory};
+use super::{GpuRequest, after, gpus, instant, length_of_time, mail_address, mail_events, memory};
 use crate::model::submission::complete;
 use crate::model::{Condition, MailEvent, RawVariable, Submission};
 
@@ -27,6 +27,10 @@ pub struct SubmitOptions {
     /// The number of processors, or the least and the most of a resizable job, such as 2-8 [default: 1]
     #[arg(long, short, value_name = "N", value_parser = Cpus::parse)]
     pub cpus: Option<Cpus>,
+
+    /// The number of GPUs, with a type before it if not any will do: 2, a100:2. The job sees no others where the kernel hides them
+    #[arg(long, short = 'G', value_name = "[TYPE:]N", value_parser = gpus)]
+    pub gpus: Option<GpuRequest>,
 
     /// What a submission has in the same form
     #[command(flatten)]
@@ -112,7 +116,7 @@ impl SubmitOptions {
             (other.memory_per_cpu, other.submission.memory) = (None, None);
         }
         let none = SubmitOptions::default();
-        complete!(self, other, none, time cpus memory_per_cpu reservation after mail mail_to directory export);
+        complete!(self, other, none, time cpus gpus memory_per_cpu reservation after mail mail_to directory export);
         self.submission = self.submission.or(other.submission);
         self
     }

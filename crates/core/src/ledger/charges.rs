@@ -45,11 +45,14 @@ impl Ledger {
         self.weights = weights;
     }
 
-    /// Returns what a job costs now: its processors, or by weights.
+    /// Returns what a job costs now: by the weights of the policy, by the charge of the machine, or its processors.
     fn cost(&self, entry: &Entry) -> u64 {
         let procs = entry.allocated();
         match (&self.weights, entry.placement()) {
             (Some(weights), Some(placement)) if !procs.is_zero() => weights.charge(&entry.request, placement),
+            (None, Some(placement)) if !procs.is_zero() => {
+                self.machine.charge().map_or(procs.get(), |charge| charge.cost(&placement.total()))
+            }
             _ => procs.get(),
         }
     }

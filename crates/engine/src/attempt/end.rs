@@ -5,6 +5,7 @@ use miserly_core::{EndHow, Ended, Round, Span, State, Time, span_of_work};
 use miserly_marks::{mark, mark_variant};
 use miserly_units::duration;
 
+use crate::limits::{CpuHours, Limits};
 use crate::submission::check::span_from_secs;
 use crate::{
     Action, Attempt, AttemptOutcome, Ending, Engine, JobState, Journal, Launcher, Now, Record, Run, Usage,
@@ -325,7 +326,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.touch(number);
     }
 
-    /// Counts the window of an attempt that has ended, if its processor time is limited.
+    /// Counts the window of an attempt that has ended, if its time on processors or GPUs is limited.
     ///
     /// A command that never ran counts nothing. The end of a lost attempt is not known, so no window counts more than its
     /// processors times its time limit.
@@ -334,17 +335,24 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return;
         }
         let limits = &self.setup.user_limits;
-        let (Some(period), Some(record), Some(entry)) =
-            (limits.longest_period(), self.jobs.get(number), self.entry(number))
-        else {
+        let kinds: [fn(&Limits) -> Option<CpuHours>; 2] =
+            [|limits| limits.cpu_hours, |limits| limits.gpu_hours];
+        let periods = kinds.map(|kind| limits.longest_period(kind));
+        if periods == [None; 2] {
             return;
-        };
+        }
         mark!("a window counts for a limit");
+        let (Some(record), Some(entry)) = (self.jobs.get(number), self.entry(number)) else { return };
         let at = outcome.at().unwrap_or(at);
         let most = u128::from(record.submission.cpus) * u128::from(record.time.ticks().unsigned_abs());
         let work = entry.done(at).min(most);
-        for bound in limits.bounds_of(record, |limits| limits.cpu_hours) {
-            self.used_time.add(bound.scope, at, work, period);
+        let gpu_work = work / u128::from(record.submission.cpus.max(1)) * u128::from(record.gpus());
+        let times = [(&mut self.used_time, work), (&mut self.used_gpu_time, gpu_work)];
+        for ((times, work), (kind, period)) in times.into_iter().zip(kinds.into_iter().zip(periods)) {
+            let Some(period) = period else { continue };
+            for bound in limits.bounds_of(record, kind) {
+                times.add(bound.scope, at, work, period);
+            }
         }
     }
 }

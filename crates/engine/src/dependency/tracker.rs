@@ -117,8 +117,8 @@ impl DependencyTracker {
         if request.is_unlimited() {
             return true;
         }
-        if let Some(before) = self.places.cpus_of(record.number) {
-            return record.submission.cpus <= before || self.places.has_room_for_more(&request, before);
+        if let Some(before) = self.places.size_of(record.number) {
+            return self.places.has_room_for_more(&request, before);
         }
         let mut places = Distribution::new(self.places.sums());
         self.lines.distribute(&mut places, record.number, usize::MAX);

@@ -254,31 +254,37 @@ pub(crate) struct Usage {
     pub(crate) bytes: u64,
     /// In processor-ticks. No sum overflows: jobs are no larger than the machine.
     pub(crate) cpu_time: i128,
+    /// In ticks of one GPU.
+    pub(crate) gpu_time: i128,
 }
 
 impl Usage {
     /// Returns what a job counts.
     pub(crate) fn new(record: &Record) -> Usage {
+        let time = i128::from(record.time.ticks());
         Usage {
             jobs: 1,
             bytes: size::bytes(&record.submission) as u64,
-            cpu_time: i128::from(record.submission.cpus).saturating_mul(record.time.ticks().into()),
+            cpu_time: i128::from(record.submission.cpus).saturating_mul(time),
+            gpu_time: i128::from(record.gpus()).saturating_mul(time),
         }
     }
 
     /// Adds a job.
     pub(crate) fn add(&mut self, record: &Record) {
-        let Usage { jobs, bytes, cpu_time } = Usage::new(record);
+        let Usage { jobs, bytes, cpu_time, gpu_time } = Usage::new(record);
         self.jobs += jobs;
         self.bytes = self.bytes.wrapping_add(bytes);
         self.cpu_time = self.cpu_time.wrapping_add(cpu_time);
+        self.gpu_time = self.gpu_time.wrapping_add(gpu_time);
     }
 
     /// Removes a job that was added.
     pub(crate) fn remove(&mut self, record: &Record) {
-        let Usage { jobs, bytes, cpu_time } = Usage::new(record);
+        let Usage { jobs, bytes, cpu_time, gpu_time } = Usage::new(record);
         self.jobs = self.jobs.saturating_sub(jobs);
         self.bytes = self.bytes.wrapping_sub(bytes);
         self.cpu_time = self.cpu_time.wrapping_sub(cpu_time);
+        self.gpu_time = self.gpu_time.wrapping_sub(gpu_time);
     }
 }

@@ -115,6 +115,7 @@ mod tests {
                     again: None,
                     once: vec![],
                     classes: None,
+                    charge: None,
                 },
                 stopped: false,
                 capacity: None,

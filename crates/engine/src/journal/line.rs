@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
 use miserly_core::{
-    Amendment, Calendar, Change, Effect, EndHow, Exception, Fault, JobClasses, JobId, Machine,
+    Amendment, Calendar, Change, Charge, Effect, EndHow, Exception, Fault, JobClasses, JobId, Machine,
     OpportunisticConfig, Refusal, Round, Sizes, Span, StartReason, Time,
 };
 use miserly_machine_file::ClassesDoc;
@@ -13,7 +13,7 @@ use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use super::CheckpointLine;
-use crate::{Amounts, Queue, SavedBreachCause, SavedRequest, Setup, amounts, resources};
+use crate::{Amounts, ChargeTerms, Queue, SavedBreachCause, SavedRequest, Setup, amounts, resources};
 
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -94,6 +94,9 @@ pub struct QueueLine {
     /// The job classes of policy `lsf`, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<ClassesDoc>,
+    /// What jobs cost in the usage, if it is not their processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<ChargeTerms>,
 }
 
 /// The amounts of a pool from an instant on.
@@ -313,7 +316,8 @@ impl QueueLine {
         let once = queue.pool.exceptions().iter();
         let once = once.map(|once| PoolException(once.from, once.to, amounts(&once.amount))).collect();
         let classes = queue.classes.as_ref().map(|classes| ClassesDoc::new(classes));
-        QueueLine { name: queue.name.clone(), policy: queue.policy.to_string(), pool, again, once, classes }
+        let (name, policy, charge) = (queue.name.clone(), queue.policy.to_string(), queue.charge);
+        QueueLine { name, policy, pool, again, once, classes, charge }
     }
 
     /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
@@ -343,7 +347,8 @@ impl QueueLine {
     pub fn machine(&self) -> Option<Machine> {
         Some(
             crate::queue::setup::pool_machine(&self.name, &self.calendar()?)
-                .with_classes(self.job_classes()?),
+                .with_classes(self.job_classes()?)
+                .with_charge(self.charge.map(Charge::from)),
         )
     }
 }

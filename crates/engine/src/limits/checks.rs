@@ -5,7 +5,8 @@ use miserly_core::{Span, Time};
 use miserly_units::{duration, memory};
 
 use super::settings::Bound;
-use super::{Scope, UserLimits};
+use super::used_time::UsedTime;
+use super::{CpuHours, Limits, Scope, UserLimits};
 use crate::dependency::conditions::MOST;
 use crate::job::table::Usage;
 use crate::request::problems::refused_field;
@@ -17,8 +18,9 @@ struct Added {
     usage: Usage,
     /// The jobs that begin to wait.
     waiting: u64,
-    /// The processor time of windows that end with it.
+    /// The processor time of windows that end with it, and that of GPUs.
     ended: i128,
+    ended_gpus: i128,
 }
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -47,15 +49,16 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         before: &Record,
         after: &Record,
     ) -> Result<(), Problem> {
-        if after.submission.cpus > before.submission.cpus {
+        if after.submission.cpus > before.submission.cpus || after.gpus() > before.gpus() {
             self.setup.user_limits.check_one(after)?;
             self.check_larger_place(after)?;
         }
-        let more = Usage::new(after).cpu_time - Usage::new(before).cpu_time;
-        if more <= 0 {
+        let (old, new) = (Usage::new(before), Usage::new(after));
+        let (cpu_time, gpu_time) = (new.cpu_time - old.cpu_time, new.gpu_time - old.gpu_time);
+        if cpu_time <= 0 && gpu_time <= 0 {
             return Ok(());
         }
-        let usage = Usage { cpu_time: more, ..Usage::default() };
+        let usage = Usage { cpu_time, gpu_time, ..Usage::default() };
         self.check_added(at, after, Added { usage, ..Added::default() })
     }
 
@@ -63,7 +66,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     pub(crate) fn check_another_run(&self, at: Time, record: &Record) -> Result<(), Problem> {
         let ended = self.entry(record.number).map_or(0, |entry| entry.done(at));
         let ended = i128::try_from(ended).unwrap_or(i128::MAX);
-        self.check_added(at, record, Added { waiting: 1, ended, ..Added::default() })
+        let cpus = i128::from(record.submission.cpus.max(1));
+        let ended_gpus = ended / cpus * i128::from(record.gpus());
+        self.check_added(at, record, Added { waiting: 1, ended, ended_gpus, ..Added::default() })
     }
 
     /// Checks that a job with a deadline gets its window when it is released.
@@ -85,10 +90,11 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             return Ok(());
         }
         let message = format!(
-            "job {} has a place under {}, which has no room for {} cpus now; hold it, change it, and release it",
+            "job {} has a place under {}, which has no room for {} cpus and {} GPUs now; hold it, change it, and release it",
             after.number,
             self.setup.user_limits.place_names(after).join(" and "),
-            after.submission.cpus
+            after.submission.cpus,
+            after.gpus()
         );
         Err(refused_field("cpus", message))
     }
@@ -124,19 +130,35 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 of.check(time > of.most.into(), would)?;
             }
         }
-        self.check_cpu_hours(at, record, added)
+        let Added { ended, ended_gpus, usage, waiting, .. } = added;
+        // What does not become more is not refused.
+        if waiting > 0 || usage.cpu_time > 0 {
+            let sum = |of: &Scope| has(of).cpu_time.saturating_add(usage.cpu_time);
+            self.check_hours(at, record, &Hours::cpus(&self.used_time, ended), sum)?;
+        }
+        if record.gpus() > 0 && (waiting > 0 || usage.gpu_time > 0) {
+            let sum = |of: &Scope| has(of).gpu_time.saturating_add(usage.gpu_time);
+            self.check_hours(at, record, &Hours::gpus(&self.used_gpu_time, ended_gpus), sum)?;
+        }
+        Ok(())
     }
 
-    /// Checks the processor time within a period: that of the windows that have ended, and of the unfinished jobs.
-    fn check_cpu_hours(&self, at: Time, record: &Record, added: Added) -> Result<(), Problem> {
-        for of in self.setup.user_limits.bounds_of(record, |limits| limits.cpu_hours) {
-            let ended = i128::from(self.used_time.within(&of.scope, of.most, at)) + added.ended;
-            let unfinished = self.jobs.usage(&of.scope).cpu_time + added.usage.cpu_time;
-            let sum = ended.saturating_add(unfinished);
+    /// Checks the time of one kind within a period: that of the windows that have ended, and of the unfinished jobs.
+    fn check_hours(
+        &self,
+        at: Time,
+        record: &Record,
+        hours_of: &Hours<'_>,
+        unfinished: impl Fn(&Scope) -> i128,
+    ) -> Result<(), Problem> {
+        let Hours { field, what, .. } = hours_of;
+        for of in self.setup.user_limits.bounds_of(record, hours_of.kind) {
+            let ended = i128::from(hours_of.times.within(&of.scope, of.most, at)) + hours_of.ended;
+            let sum = ended.saturating_add(unfinished(&of.scope));
             let most = hours(of.most.most.into());
             let would = || {
                 format!(
-                    "{} of processor time, {} of it used in the last {} days (miserly limits), and {}.cpu-hours is {most}",
+                    "{} of {what}, {} of it used in the last {} days (miserly limits), and {}.{field} is {most}",
                     // Rounded up, so that it exceeds the limit in the text, too.
                     hours(sum.saturating_add(HUNDREDTH - 1)),
                     hours(ended),
@@ -164,6 +186,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 }
 
+/// Time within a period that is limited.
+struct Hours<'a> {
+    field: &'static str,
+    what: &'static str,
+    kind: fn(&Limits) -> Option<CpuHours>,
+    times: &'a UsedTime,
+    /// The time of windows that end with the request.
+    ended: i128,
+}
+
+impl Hours<'_> {
+    fn cpus(times: &UsedTime, ended: i128) -> Hours<'_> {
+        Hours { field: "cpu-hours", what: "processor time", kind: |limits| limits.cpu_hours, times, ended }
+    }
+
+    fn gpus(times: &UsedTime, ended: i128) -> Hours<'_> {
+        Hours { field: "gpu-hours", what: "GPU time", kind: |limits| limits.gpu_hours, times, ended }
+    }
+}
+
 impl UserLimits {
     /// Checks that a job could have a place if no other job had one.
     fn check_one(&self, record: &Record) -> Result<(), Problem> {
@@ -172,6 +214,11 @@ impl UserLimits {
                 let message = format!("{}.running is 0, so no such job may run; ask the operators", of.table);
                 return Err(Problem::new(ProblemCode::Refused, message));
             }
+        }
+        let gpus = record.gpus();
+        if let Some(of) = self.bounds_of(record, |limits| limits.gpus).into_iter().find(|of| gpus > of.most) {
+            let message = format!("{gpus} GPUs, and {}.gpus is {}; request fewer", of.table, of.most);
+            return Err(refused_field("gpus", message));
         }
         let cpus = record.submission.cpus;
         match self.bounds_of(record, |limits| limits.cpus).into_iter().find(|of| cpus > of.most) {
@@ -187,8 +234,10 @@ impl UserLimits {
     pub(crate) fn place_names(&self, record: &Record) -> Vec<String> {
         let running = self.bounds_of(record, |limits| limits.running);
         let cpus = self.bounds_of(record, |limits| limits.cpus);
+        let gpus = self.bounds_of(record, |limits| limits.gpus.filter(|_| record.gpus() > 0));
         let running = running.iter().map(|of| format!("{}.running", of.table));
-        running.chain(cpus.iter().map(|of| format!("{}.cpus", of.table))).collect()
+        let cpus = cpus.iter().map(|of| format!("{}.cpus", of.table));
+        running.chain(cpus).chain(gpus.iter().map(|of| format!("{}.gpus", of.table))).collect()
     }
 }
 

@@ -28,12 +28,18 @@ pub struct Limits {
     /// The processor time within a period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_hours: Option<CpuHours>,
+    /// The GPUs of the jobs in ledgers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
+    /// The time of GPUs within a period.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_hours: Option<CpuHours>,
 }
 
-/// The processor time that windows may use within a period.
+/// The time of processors or GPUs that windows may use within a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct CpuHours {
-    /// The most of it, in processor-ticks.
+    /// The most of it, in ticks of one processor or GPU.
     pub most: i64,
     /// The period, in days.
     pub days: u32,
@@ -139,10 +145,10 @@ impl UserLimits {
         all.into_iter().any(|limits| kind(limits).is_some())
     }
 
-    /// Returns the longest period for which processor time is limited, in days.
-    pub(crate) fn longest_period(&self) -> Option<u32> {
+    /// Returns the longest period of limits of a kind, in days.
+    pub(crate) fn longest_period(&self, kind: impl Fn(&Limits) -> Option<CpuHours>) -> Option<u32> {
         let all = std::iter::once(&self.each).chain(self.tables.iter().map(|table| &table.limits));
-        all.filter_map(|limits| limits.cpu_hours).map(|of| of.days).max()
+        all.filter_map(kind).map(|of| of.days).max()
     }
 }
 

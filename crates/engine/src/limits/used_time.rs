@@ -1,4 +1,4 @@
-//! The processor time of windows that have ended.
+//! The time of processors or GPUs in windows that have ended.
 //!
 //! A window counts on the day on which it ends. A day is 24 hours of the engine's time, which no setting of the clock moves.
 //! For each user and each table there is a number for each day of the longest period, so memory is bounded.
@@ -18,15 +18,18 @@ const DAY: i64 = 86_400_000_000;
 /// The stored values in which users are, by their numbers.
 const BLOCKS: u32 = 64;
 
-/// The key of the stored value in which tables are.
-const TABLES: &str = "used-time/tables";
+/// The name of the stored time of processors, and that of GPUs.
+const CPUS: &str = "used-time";
+const GPUS: &str = "used-gpu-time";
 
-/// The processor-ticks of each day that has any.
+/// The ticks of each day that has any.
 type Days = BTreeMap<i64, i64>;
 
-/// The processor time of windows that have ended, by user and by table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The time of processors or GPUs in windows that have ended, by user and by table.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsedTime {
+    /// The name of its stored values.
+    name: &'static str,
     /// Shared with snapshots.
     of: Arc<BTreeMap<Scope, Arc<Days>>>,
     /// The keys of values that differ from the stored ones.
@@ -34,23 +37,37 @@ pub(crate) struct UsedTime {
 }
 
 impl UsedTime {
-    /// Returns the stored times.
+    /// Returns no time of processors.
+    pub(crate) fn of_cpus() -> UsedTime {
+        UsedTime { name: CPUS, of: Arc::default(), changed: BTreeSet::new() }
+    }
+
+    /// Returns no time of GPUs.
+    pub(crate) fn of_gpus() -> UsedTime {
+        UsedTime { name: GPUS, ..UsedTime::of_cpus() }
+    }
+
+    /// Returns the stored times of the same kind.
     ///
     /// # Errors
     /// If the journal cannot be read.
-    pub(crate) fn load(journal: &impl Journal) -> Result<UsedTime, JournalError> {
+    pub(crate) fn load(&self, journal: &impl Journal) -> Result<UsedTime, JournalError> {
         let mut of = BTreeMap::new();
-        for key in (0..BLOCKS).map(block).chain([TABLES.to_owned()]) {
+        let tables = self.tables();
+        for key in (0..BLOCKS).map(|number| self.block(number)).chain([tables.clone()]) {
             let Some(text) = journal.value(&key)? else { continue };
             let stored: BTreeMap<String, Vec<(i64, i64)>> = serde_json::from_str(&text).unwrap_or_default();
-            let scope = |name: String| match key.as_str() {
-                TABLES => Some(Scope::Table(name.into())),
-                _ => name.parse().ok().map(Scope::User),
+            let scope = |name: String| {
+                if key == tables {
+                    Some(Scope::Table(name.into()))
+                } else {
+                    name.parse().ok().map(Scope::User)
+                }
             };
             let days = |days: Vec<(i64, i64)>| Arc::new(days.into_iter().collect());
             of.extend(stored.into_iter().filter_map(|(name, of)| Some((scope(name)?, days(of)))));
         }
-        Ok(UsedTime { of: Arc::new(of), changed: BTreeSet::new() })
+        Ok(UsedTime { name: self.name, of: Arc::new(of), changed: BTreeSet::new() })
     }
 
     /// Counts a window that ended, and forgets the days before a period.
@@ -59,7 +76,7 @@ impl UsedTime {
         if ticks == 0 {
             return;
         }
-        self.changed.insert(key(&scope));
+        self.changed.insert(self.key(&scope));
         let days = Arc::make_mut(&mut self.of).entry(scope).or_default();
         let days = Arc::make_mut(days);
         let count = days.entry(day(at)).or_default();
@@ -67,7 +84,7 @@ impl UsedTime {
         *days = days.split_off(&first_day(at, period));
     }
 
-    /// Returns the processor-ticks that count within the period of a limit.
+    /// Returns the ticks that count within the period of a limit.
     pub(crate) fn within(&self, scope: &Scope, limit: CpuHours, at: Time) -> i64 {
         let days = self.of.get(scope).into_iter().flat_map(|days| days.range(first_day(at, limit.days)..));
         days.fold(0, |sum: i64, (_, ticks)| sum.saturating_add(*ticks))
@@ -86,12 +103,29 @@ impl UsedTime {
     pub(crate) fn take_changed(&mut self) -> Result<Vec<(String, String)>, JournalError> {
         let mut entries = vec![];
         for changed in std::mem::take(&mut self.changed) {
-            let stored = self.of.iter().filter(|(scope, _)| key(scope) == changed);
+            let stored = self.of.iter().filter(|(scope, _)| self.key(scope) == changed);
             let stored: BTreeMap<String, Vec<(i64, i64)>> =
                 stored.map(|(scope, days)| (name(scope), pairs(days))).collect();
             entries.push((changed, to_json(&stored)?));
         }
         Ok(entries)
+    }
+
+    fn block(&self, number: u32) -> String {
+        format!("{}/{number}", self.name)
+    }
+
+    /// Returns the key of the stored value in which tables are.
+    fn tables(&self) -> String {
+        format!("{}/tables", self.name)
+    }
+
+    /// Returns the key of the stored value with a user or a table.
+    fn key(&self, scope: &Scope) -> String {
+        match scope {
+            Scope::User(uid) => self.block(uid % BLOCKS),
+            Scope::Table(_) | Scope::Array(_) => self.tables(),
+        }
     }
 }
 
@@ -106,18 +140,6 @@ fn day(at: Time) -> i64 {
 /// Returns the first day that counts within a period: today is its last one.
 fn first_day(at: Time, period: u32) -> i64 {
     day(at) - i64::from(period) + 1
-}
-
-fn block(number: u32) -> String {
-    format!("used-time/{number}")
-}
-
-/// Returns the key of the stored value with a user or a table.
-fn key(scope: &Scope) -> String {
-    match scope {
-        Scope::User(uid) => block(uid % BLOCKS),
-        Scope::Table(_) | Scope::Array(_) => TABLES.to_owned(),
-    }
 }
 
 fn name(scope: &Scope) -> String {
@@ -142,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_window_counts_from_the_day_of_its_end_for_the_period() {
-        let (mut times, user) = (UsedTime::default(), Scope::User(7));
+        let (mut times, user) = (UsedTime::of_cpus(), Scope::User(7));
         for (day, work) in [(10, 1), (10, 2), (11, 4), (20, 8)] {
             times.add(user.clone(), on(day), work, 30);
         }
@@ -155,7 +177,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_by_the_period() {
-        let (mut times, table) = (UsedTime::default(), Scope::Table("lab".into()));
+        let (mut times, table) = (UsedTime::of_cpus(), Scope::Table("lab".into()));
         for day in 0..1000 {
             times.add(table.clone(), on(day), 1, 30);
         }

@@ -4,7 +4,8 @@ use miserly_api::model::{LimitUnit, LimitUse, LimitsReport};
 use miserly_core::State;
 
 use super::settings::Bound;
-use super::{Limits, Scope};
+use super::used_time::UsedTime;
+use super::{CpuHours, Limits, Scope};
 use crate::job::table::Usage;
 use crate::{Caller, Now, Record, Snapshot};
 
@@ -38,6 +39,9 @@ impl Snapshot {
         for of in bounds(|limits| limits.cpus) {
             limits.push(of.shown("cpus", LimitUnit::Cpus, of.most as f64, taken(&of.scope).cpus as f64));
         }
+        for of in bounds(|limits| limits.gpus) {
+            limits.push(of.shown("gpus", LimitUnit::Gpus, of.most as f64, taken(&of.scope).gpus as f64));
+        }
         for of in bounds(|limits| limits.bytes) {
             limits.push(of.shown(
                 "bytes",
@@ -50,16 +54,23 @@ impl Snapshot {
             let time = self.usage_in(&of.scope).0.cpu_time as f64 / HOUR;
             limits.push(of.shown("cpu-time", LimitUnit::CpuHours, of.most as f64 / HOUR, time));
         }
-        for of in settings.bounds(caller.uid, &names, |limits| limits.cpu_hours) {
-            let used = self.used_time.within(&of.scope, of.most, now.ticks);
-            let most = of.most.most as f64 / HOUR;
-            let less_at = self.used_time.next_less(&of.scope, of.most, now.ticks);
-            limits.push(LimitUse {
-                unfinished: Some(self.usage_in(&of.scope).0.cpu_time as f64 / HOUR),
+        let hours = |of: &Bound<CpuHours>, field: &str, unit, times: &UsedTime, unfinished: i128| {
+            let used = times.within(&of.scope, of.most, now.ticks);
+            let less_at = times.next_less(&of.scope, of.most, now.ticks);
+            LimitUse {
+                unfinished: Some(unfinished as f64 / HOUR),
                 days: Some(of.most.days),
                 less_at: less_at.map(|at| now.wall_at(at)),
-                ..of.shown("cpu-hours", LimitUnit::CpuHours, most, used as f64 / HOUR)
-            });
+                ..of.shown(field, unit, of.most.most as f64 / HOUR, used as f64 / HOUR)
+            }
+        };
+        for of in settings.bounds(caller.uid, &names, |limits| limits.cpu_hours) {
+            let unfinished = self.usage_in(&of.scope).0.cpu_time;
+            limits.push(hours(&of, "cpu-hours", LimitUnit::CpuHours, &self.used_time, unfinished));
+        }
+        for of in settings.bounds(caller.uid, &names, |limits| limits.gpu_hours) {
+            let unfinished = self.usage_in(&of.scope).0.gpu_time;
+            limits.push(hours(&of, "gpu-hours", LimitUnit::GpuHours, &self.used_gpu_time, unfinished));
         }
         LimitsReport { user: (self.info.users.0)(caller.uid), uid: caller.uid, limits }
     }

@@ -114,6 +114,7 @@ impl Reservation {
             policy: self.policy.parse().ok()?,
             pool: Calendar::constant(Resources::NONE).with_exceptions(times)?,
             classes: None,
+            charge: of.charge,
             terms: QueueTerms {
                 default_memory: of.terms.default_memory.min(amount.get(Kind::Memory)),
                 users: Some(self.users.clone()),

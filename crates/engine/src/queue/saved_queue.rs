@@ -42,7 +42,7 @@ impl TryFrom<SavedQueue> for Queue {
             return Err(UnknownQueue(schedule.name));
         };
         let terms = QueueTerms { users: terms.users.or(earlier), ..terms };
-        Ok(Queue { name: schedule.name, policy, pool, classes, terms })
+        Ok(Queue { name: schedule.name, policy, pool, classes, charge: schedule.charge, terms })
     }
 }
 

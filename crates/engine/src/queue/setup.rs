@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miserly_core::{
-    Calendar, Driver, Entry, EventOrder, Host, JobClasses, JobId, Ledger, Machine, OpportunisticConfig, Rule,
-    Span, System,
+    Calendar, Charge, Driver, Entry, EventOrder, Host, JobClasses, JobId, Ledger, Machine,
+    OpportunisticConfig, Rule, Span, System,
 };
 use miserly_policies::{PolicySpec, Promises};
 use miserly_saved::ticks;
@@ -28,6 +28,9 @@ pub struct Setup {
     /// The number of GPUs for jobs. Their indexes begin with 0.
     #[serde(default)]
     pub gpus: u64,
+    /// The type of each GPU, by index; empty for a GPU without a known type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_types: Vec<String>,
     /// The cores and memory nodes of the machine.
     #[serde(default)]
     pub topology: Topology,
@@ -111,8 +114,27 @@ pub struct Queue {
     pub pool: Calendar,
     /// The job classes of policy `lsf`, if there are any.
     pub classes: Option<Arc<JobClasses>>,
+    /// What its jobs cost in the usage; `None` if as much as they have processors.
+    pub charge: Option<ChargeTerms>,
     /// The terms for its jobs.
     pub terms: QueueTerms,
+}
+
+/// What the resources of jobs cost in the usage of their users and groups, in millionths of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ChargeTerms {
+    /// That of a processor.
+    pub cpus: u64,
+    /// That of a GPU.
+    pub gpus: u64,
+    /// That of a GiB of memory.
+    pub memory: u64,
+}
+
+impl From<ChargeTerms> for Charge {
+    fn from(ChargeTerms { cpus, gpus, memory }: ChargeTerms) -> Charge {
+        Charge { cpus, gpus, memory }
+    }
 }
 
 /// The terms of a queue for its jobs, as a configuration sets them.
@@ -186,7 +208,8 @@ impl QueueTerms {
 impl Queue {
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
-        pool_machine(&self.name, &self.pool).with_classes(self.classes.clone())
+        let machine = pool_machine(&self.name, &self.pool).with_classes(self.classes.clone());
+        machine.with_charge(self.charge.map(Charge::from))
     }
 
     /// Returns the stored form of the pool.

@@ -451,6 +451,7 @@ impl Snapshot {
         let name = submission.job_name();
         launchable(&submission, &name)?;
         let (time, memory) = check(queue, &submission)?;
+        self.setup.check_gpu_type(&submission)?;
         self.check_deadline(queue, &submission)?;
         check_overrun(queue, &submission)?;
         let removes = |bound| changes.remove.contains(&bound);
@@ -493,6 +494,7 @@ impl Snapshot {
             name: changes.name.clone().or_else(|| old.name.clone()),
             cpus: changes.cpus.unwrap_or(old.cpus),
             gpus: changes.gpus.or(old.gpus),
+            gpu_type: changes.gpu_type.clone().or_else(|| old.gpu_type.clone()),
             memory: changes.memory.or(old.memory),
             time: changes.time.unwrap_or(before.time.as_secs_f64()),
             queue: Some(queue),

@@ -36,6 +36,7 @@ impl Snapshot {
             wanted: submission.resizable.map(|_| record.sizes().most.get()),
             memory: record.memory.kilobytes().saturating_mul(1024),
             gpus: record.gpus(),
+            gpu_type: submission.gpu_type.clone(),
             has_gpus: record.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default(),
             time: record.own_limit().as_secs_f64(),
             script: submission.script.is_some(),

@@ -88,6 +88,7 @@ fn slices(now: Now, capacity: &Resources, windows: Vec<Window>, pool: &Calendar)
             cpus: has.cpus_count().get(),
             cpus_free: free.cpus_count().get(),
             memory_free: free.get(Kind::Memory) * 1024,
+            gpus_free: free.get(Kind::Gpus),
         }
     };
     let mut slices: Vec<Slice> = held(points, windows).into_iter().map(slice).collect();

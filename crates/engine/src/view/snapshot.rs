@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub(crate) taken: Arc<Sums>,
     /// The processor time of windows that have ended.
     pub(crate) used_time: UsedTime,
+    /// The time of GPUs in windows that have ended.
+    pub(crate) used_gpu_time: UsedTime,
     pub(crate) setup: Arc<Setup>,
     pub(crate) info: Arc<DaemonInfo>,
     /// The queues, as in the setup.
@@ -131,7 +133,8 @@ impl Snapshot {
             jobs: RecordMap::default(),
             unrecorded: Arc::default(),
             taken: Arc::default(),
-            used_time: UsedTime::default(),
+            used_time: UsedTime::of_cpus(),
+            used_gpu_time: UsedTime::of_gpus(),
             setup: Arc::clone(setup),
             info: Arc::clone(info),
             queues: vec![],
@@ -235,6 +238,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             unrecorded: Arc::clone(&self.unrecorded),
             taken: Arc::clone(self.dependencies.taken()),
             used_time: self.used_time.clone(),
+            used_gpu_time: self.used_gpu_time.clone(),
             setup: Arc::clone(self.setup.shared()),
             info: Arc::clone(&self.info),
             queues: self.setup.queues.iter().zip(self.system.queues()).map(queue).collect(),

@@ -48,6 +48,7 @@ fn open(
         policy: "easy".parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
         classes: None,
+        charge: None,
         terms: QueueTerms { default_memory: 1024, promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     let setup = Setup {
@@ -63,6 +64,7 @@ fn open(
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     };

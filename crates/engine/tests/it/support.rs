@@ -113,6 +113,7 @@ pub(crate) fn setup() -> Setup {
         policy: "miser".parse().expect("a policy"),
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
         classes: None,
+        charge: None,
         terms: QueueTerms { promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     Setup {
@@ -128,6 +129,7 @@ pub(crate) fn setup() -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }

@@ -30,6 +30,7 @@ fn setup() -> Setup {
         policy: "miser".parse().unwrap(),
         pool: Calendar::constant(Resources::cpus(2)),
         classes: None,
+        charge: None,
         terms: QueueTerms::default(),
     };
     Setup {
@@ -45,6 +46,7 @@ fn setup() -> Setup {
         topology: <_>::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: <_>::default(),
         reservations: vec![],
     }

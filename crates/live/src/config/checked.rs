@@ -21,7 +21,7 @@ use super::pools::pools;
 use super::programs::ProgramLimits;
 use super::user_limits::user_limits;
 use super::values::{folder, time};
-use super::{Configuration, GroupPlace, Machine, Queue, accounts, cores, paths, slurm_tables};
+use super::{Configuration, GroupPlace, Machine, Queue, accounts, charge, cores, gpus, paths, slurm_tables};
 use crate::server::Access;
 use crate::store::BackupPlan;
 
@@ -43,6 +43,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
     let whole = matches!(cgroup, Some(GroupPlace::Systemd { .. })).then(|| machine.whole());
     let machine = whole.as_ref().unwrap_or(machine);
     let Pools { pool, queues: parts } = pools(file, machine)?;
+    let gpus = gpus::checked(file, pool.most().get(Kind::Gpus), machine)?;
     if let Some(place) = &cgroup {
         place.fits(file, &pool, machine)?;
     }
@@ -86,6 +87,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         rules: rules(file, &queues)?,
         cpus,
         topology: machine.topology.clone(),
+        gpus,
         whole_cores,
         grace: time_or(&file.grace, "grace", 10)?,
         cleanup_time,
@@ -100,6 +102,7 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         user_limits: user_limits(file)?,
         requests_per_minute: file.user_limits.requests_per_minute,
         memory_reserve,
+        charge: charge::checked(file)?,
         pool,
         queues,
     })

@@ -6,6 +6,7 @@ use miserly_machine_file::file::{Account, ClassesFile, PoolFile, QueueFile};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::gpus::GpuFile;
 use super::user_limits::{LimitFile, UserLimitsFile};
 
 /// A value and its location.
@@ -36,6 +37,7 @@ pub(super) struct File {
     pub(super) waiting_shims_per_cpu: Written<i64>,
     pub(super) whole_cores: Written<bool>,
     pub(super) memory_reserve: Written<Value>,
+    pub(super) charge: Written<String>,
     pub(super) keep_history: Written<Value>,
     pub(super) backup_interval: Written<Value>,
     pub(super) backup_keep: Written<i64>,
@@ -44,6 +46,8 @@ pub(super) struct File {
     pub(super) user_limits: UserLimitsFile,
     #[serde(rename = "limit")]
     pub(super) limits: Vec<Spanned<LimitFile>>,
+    #[serde(rename = "gpu")]
+    pub(super) gpus: Vec<Spanned<GpuFile>>,
     pub(super) pool: Option<Spanned<PoolFile>>,
     #[serde(rename = "queue")]
     pub(super) queues: Vec<Spanned<QueueFile>>,

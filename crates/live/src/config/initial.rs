@@ -1,12 +1,12 @@
 //! The first configuration file of a machine, with comments.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use nix::unistd::{Group, User};
 use rustix::process::geteuid;
 
+use super::gpus::detected;
 use super::{GroupPlace, Machine};
 
 /// The kilobytes of a mebibyte and of a gibibyte.
@@ -45,20 +45,9 @@ impl InitialFacts {
                 .iter()
                 .find(|name| has_members(name))
                 .map(|name| (*name).to_owned()),
-            gpus: gpus(Path::new("/")),
+            gpus: detected(Path::new("/")).len() as u64,
         }
     }
-}
-
-/// Returns the number of GPUs of NVIDIA and AMD that the kernel has, under the root of its files.
-fn gpus(root: &Path) -> u64 {
-    let entries = |folder: &str| fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
-    let nvidia = entries("proc/driver/nvidia/gpus").count();
-    let is_gpu = |node: &fs::DirEntry| {
-        fs::read_to_string(node.path().join("gpu_id")).is_ok_and(|id| !matches!(id.trim(), "" | "0"))
-    };
-    let amd = entries("sys/class/kfd/kfd/topology/nodes").filter(is_gpu).count();
-    (nvidia + amd) as u64
 }
 
 /// Returns the first configuration of a machine. It passes its check there.
@@ -222,18 +211,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn gpus_are_those_of_the_kernel() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(gpus(root.path()), 0);
-        for (folder, id) in [("0", "0\n"), ("1", "4711\n"), ("2", "815\n")] {
-            let node = root.path().join("sys/class/kfd/kfd/topology/nodes").join(folder);
-            fs::create_dir_all(&node).unwrap();
-            fs::write(node.join("gpu_id"), id).unwrap();
-        }
-        fs::create_dir_all(root.path().join("proc/driver/nvidia/gpus/0000:01:00.0")).unwrap();
-        assert_eq!(gpus(root.path()), 3);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use miserly_engine::Topology;
 use miserly_launch::usable_cpus;
 
+use super::gpus::{self, Gpu};
 use super::topology;
 
 /// The resources for the daemon and its jobs: those of the hardware, within the affinity and the
@@ -26,6 +27,8 @@ pub struct Machine {
     pub huge_pages: u64,
     /// The cores and memory nodes, also those that this process may not use.
     pub topology: Topology,
+    /// The GPUs that the kernel has.
+    pub gpus: Vec<Gpu>,
 }
 
 impl Machine {
@@ -33,7 +36,16 @@ impl Machine {
     pub fn new(cpus: Vec<u32>, memory: u64) -> Machine {
         let topology = Topology::default();
         let online = cpus.clone();
-        Machine { cpus, quota: None, memory, online, total_memory: memory, huge_pages: 0, topology }
+        Machine {
+            cpus,
+            quota: None,
+            memory,
+            online,
+            total_memory: memory,
+            huge_pages: 0,
+            topology,
+            gpus: vec![],
+        }
     }
 
     /// Returns the resources of this machine for this process.
@@ -57,6 +69,7 @@ impl Machine {
             total_memory: total.unwrap_or(memory),
             huge_pages,
             topology: topology::read(Path::new("/sys/devices/system")),
+            gpus: gpus::detected(Path::new("/")),
         })
     }
 

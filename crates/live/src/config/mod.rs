@@ -13,6 +13,8 @@ mod group_place;
 
 mod file;
 
+mod gpus;
+
 mod initial;
 
 mod machine;
@@ -22,6 +24,8 @@ mod paths;
 mod topology;
 
 mod cores;
+
+mod charge;
 
 mod accounts;
 
@@ -46,13 +50,14 @@ use std::path::PathBuf;
 
 use miserly_api::model::SlurmTables;
 use miserly_core::{Kind, Span};
-use miserly_engine::{LimitTable, QueueUsers, Topology, UserLimits, WaitingShimLimits};
+use miserly_engine::{ChargeTerms, LimitTable, QueueUsers, Topology, UserLimits, WaitingShimLimits};
 use miserly_executor::Rules;
 use miserly_machine_file::Week;
 use miserly_policies::PolicySpec;
 
 use crate::server::Access;
 pub use error::ConfigError;
+pub use gpus::Gpu;
 pub use group_place::GroupPlace;
 pub use initial::{InitialFacts, initial};
 pub use machine::Machine;
@@ -83,6 +88,8 @@ pub struct Configuration {
     pub opportunistic_cpus: Vec<u32>,
     /// The processors for jobs, by number: as many as the pool ever has.
     pub cpus: Vec<u32>,
+    /// The GPUs of the machine, by index, as far as they are known: at least those of the pool, or none.
+    pub gpus: Vec<Gpu>,
     /// The cores and memory nodes of the machine.
     pub topology: Topology,
     /// Whether jobs get whole cores.
@@ -91,6 +98,8 @@ pub struct Configuration {
     pub pool: Week,
     /// The queues, in order; at least one.
     pub queues: Vec<Queue>,
+    /// What jobs cost in the usage; `None` if as much as they have processors.
+    pub charge: Option<ChargeTerms>,
     /// The time before the end of its window at which a job is asked to end.
     pub grace: Span,
     /// The time after the end of its window for which a job's resources are still reserved.

@@ -203,20 +203,22 @@ fn limits_of_users_are_read() {
     refused("[user-limits]\nperiod = '3d'", "period: it has a meaning only with cpu-hours");
     refused("[user-limits]\ncpu-hours = 1\nperiod = '25h'", "1 to 366 whole days");
     refused("[user-limits]\ncpu-hours = -1", "cpu-hours: it is a number of hours");
+    refused("[user-limits]\ngpu-hours = -1", "gpu-hours: it is a number of hours");
     refused("[user-limits]\ncpu-time = 'long'", "cpu-time: \"long\" is not a duration");
 }
 
 #[test]
 fn limits_of_named_users_and_groups_are_read() {
     let text = "[[limit]]\nname = 'course'\ngroups = ['course', 50]\ntogether = true\ncpus = 32\ncpu-hours = 0.5\n\
-                [[limit]]\nname = 'ann'\nusers = ['ann']\nrunning = 4\nqueued = 7\ncpu-hours = 10\nperiod = '7d'";
+                [[limit]]\nname = 'ann'\nusers = ['ann']\nrunning = 4\nqueued = 7\ncpu-hours = 10\n\
+                gpus = 2\ngpu-hours = 5\nperiod = '7d'";
     let [course, ann] = &parse(text).unwrap().user_limits.tables[..] else { panic!("two tables") };
     let hours = |hours: i64, days| Some(CpuHours { most: hours * 1_800_000_000, days });
     let limits = Limits { cpus: Some(32), cpu_hours: hours(1, 30), ..Limits::default() };
     assert_eq!((&*course.name, course.together, course.limits), ("course", true, limits));
     assert_eq!((course.users.groups.len(), ann.users.users.len(), ann.together), (2, 1, false));
     let limits = Limits { running: Some(4), queued: Some(7), cpu_hours: hours(20, 7), ..Limits::default() };
-    assert_eq!(ann.limits, limits);
+    assert_eq!(ann.limits, Limits { gpus: Some(2), gpu_hours: hours(10, 7), ..limits });
     refused("[[limit]]\nusers = ['ann']\njobs = 1", "name: a limit needs one");
     refused("[[limit]]\nname = 'user-limits'\nusers = ['ann']\njobs = 1", "no name of a limit");
     refused("[[limit]]\nname = 'a'\njobs = 1", "names no users and no groups");

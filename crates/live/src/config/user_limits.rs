@@ -16,7 +16,7 @@ use super::error::{Problem, of_field};
 use super::file::{File, Written};
 use super::values::time;
 
-/// The period of `cpu-hours` without `period`, in days.
+/// The period of `cpu-hours` and `gpu-hours` without `period`, in days.
 const DEFAULT_DAYS: u32 = 30;
 
 /// The ticks of a day.
@@ -38,12 +38,19 @@ macro_rules! table_of_limits {
             bytes: Option<Spanned<Value>>,
             cpu_time: Option<Spanned<Value>>,
             cpu_hours: Option<Spanned<f64>>,
+            gpus: Option<u64>,
+            gpu_hours: Option<Spanned<f64>>,
             period: Option<Spanned<Value>>,
         }
 
         impl $name {
             /// Returns the limits for jobs.
             fn limits(&self) -> Result<Limits, Problem> {
+                let period = self.period.as_ref();
+                if let Some(written) = period.filter(|_| self.cpu_hours.is_none() && self.gpu_hours.is_none()) {
+                    let problem = "it has a meaning only with cpu-hours or gpu-hours";
+                    return Err(of_field(written, "period", &problem));
+                }
                 Ok(Limits {
                     jobs: self.jobs,
                     bytes: self.bytes.as_ref().map(bytes).transpose()?,
@@ -51,7 +58,9 @@ macro_rules! table_of_limits {
                     queued: self.queued,
                     running: self.running,
                     cpus: self.cpus,
-                    cpu_hours: cpu_hours(self.cpu_hours.as_ref(), self.period.as_ref())?,
+                    cpu_hours: hours(self.cpu_hours.as_ref(), "cpu-hours", period)?,
+                    gpus: self.gpus,
+                    gpu_hours: hours(self.gpu_hours.as_ref(), "gpu-hours", period)?,
                 })
             }
         }
@@ -117,10 +126,11 @@ fn bytes(written: &Spanned<Value>) -> Result<u64, Problem> {
     amount.map(|kilobytes| kilobytes.saturating_mul(1024))
 }
 
-/// Returns the limit of processor time within a period.
+/// Returns the limit of the time of processors or GPUs within a period.
 #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
-fn cpu_hours(
+fn hours(
     hours: Option<&Spanned<f64>>,
+    field: &str,
     period: Option<&Spanned<Value>>,
 ) -> Result<Option<CpuHours>, Problem> {
     let days = match (time(period, "period")?, period) {
@@ -134,15 +144,10 @@ fn cpu_hours(
         }
         _ => DEFAULT_DAYS,
     };
-    match (hours, period) {
-        (None, Some(written)) => Err(of_field(written, "period", &"it has a meaning only with cpu-hours")),
-        (None, None) => Ok(None),
-        (Some(written), _) => {
-            let hours = *written.get_ref();
-            if !hours.is_finite() || hours < 0.0 {
-                return Err(of_field(written, "cpu-hours", &"it is a number of hours, 0 or more"));
-            }
-            Ok(Some(CpuHours { most: (hours * 3.6e9) as i64, days }))
-        }
+    let Some(written) = hours else { return Ok(None) };
+    let hours = *written.get_ref();
+    if !hours.is_finite() || hours < 0.0 {
+        return Err(of_field(written, field, &"it is a number of hours, 0 or more"));
     }
+    Ok(Some(CpuHours { most: (hours * 3.6e9) as i64, days }))
 }

@@ -100,6 +100,7 @@ fn setup() -> Setup {
             policy: "easy".parse().expect("a policy"),
             pool: Calendar::constant(Resources::cpus(1)),
             classes: None,
+            charge: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0],
@@ -113,6 +114,7 @@ fn setup() -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }

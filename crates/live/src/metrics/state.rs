@@ -44,6 +44,8 @@ impl Sheet {
         by_queue("free_cpus", "Processors of the pool that no job in its window has", None, |queue| {
             queue.cpus.saturating_sub(queue.cpus_held)
         });
+        by_queue("pool_gpus", "GPUs of the pool", None, |queue| queue.gpus);
+        by_queue("held_gpus", "GPUs of jobs in their windows", None, |queue| queue.gpus_held);
         by_queue("pool_memory", "Memory of the pool", Some(Unit::Bytes), memory);
         by_queue("held_memory", "Memory of jobs in their windows", Some(Unit::Bytes), |queue| {
             queue.memory_held

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use miserly_api::model::{CriticalPriority, Unenforced};
 use miserly_cgroup::systemd::Confinement;
 use miserly_cgroup::{Capability, JobGroup, Pressure, Resource, Tree};
+use miserly_core::Kind;
 use miserly_engine::{Attempt, Usage};
 use miserly_executor::{GroupFacts, GroupPlace as Place, GroupSettings};
 use miserly_launch::CriticalMeans;
@@ -23,6 +24,8 @@ pub struct JobGroups {
     priority: miserly_launch::CriticalPriority,
     /// The memory that stays free for the system, in bytes.
     reserve: Arc<AtomicU64>,
+    /// Why jobs see the GPUs of other jobs; `None` if they do not, or if there are none.
+    open_gpus: Option<String>,
 }
 
 impl JobGroups {
@@ -31,7 +34,8 @@ impl JobGroups {
         let asked = configuration.cgroup == Some(GroupPlace::Systemd { confine: true });
         let reserve = Arc::new(AtomicU64::new(configuration.memory_plan().reserve));
         let priority = configuration.rules.critical_priority;
-        JobGroups { confines: asked && facts.is_some(), facts, priority, reserve }
+        let open_gpus = open_gpus(configuration, facts.as_ref());
+        JobGroups { confines: asked && facts.is_some(), facts, priority, reserve, open_gpus }
     }
 
     /// Returns the settings for the executor; `None` if jobs are to have no control groups.
@@ -50,6 +54,7 @@ impl JobGroups {
             probed: outside.copied().unwrap_or(0),
             has_strict_queues: configuration.queues.iter().any(|queue| queue.terms.strict),
             has_priority: configuration.rules.critical_priority != miserly_launch::CriticalPriority::Off,
+            gpus: configuration.gpu_devices().unwrap_or_default(),
         })
     }
 
@@ -119,15 +124,17 @@ impl JobGroups {
     ///
     /// Where jobs run as their users, shims have the rights of root.
     pub fn unenforced(&self, runs_as_users: bool) -> Vec<Unenforced> {
-        use miserly_launch::Unenforced::{OtherPrograms, OtherRights, ShimStopped};
+        use miserly_launch::Unenforced::{Gpus, OtherPrograms, OtherRights, ShimStopped};
         let is_done = |what: &miserly_launch::Unenforced| match what {
+            Gpus => self.open_gpus.is_none(),
             OtherPrograms => self.confines,
             OtherRights | ShimStopped => runs_as_users,
             _ => false,
         };
-        let shown = |what: miserly_launch::Unenforced| Unenforced {
-            what: what.name().to_owned(),
-            sentence: what.to_string(),
+        let shown = |what: miserly_launch::Unenforced| {
+            let why = self.open_gpus.as_ref().filter(|_| what == Gpus);
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            Unenforced { what: what.name().to_owned(), sentence: what.to_string() + &why }
         };
         let all = miserly_launch::unenforced(self.can()).into_iter();
         let mut all: Vec<_> = all.filter(|what| !is_done(what)).map(shown).collect();
@@ -147,4 +154,19 @@ impl JobGroups {
         }
         all
     }
+}
+
+/// Returns why jobs see the GPUs of other jobs, if they do.
+fn open_gpus(configuration: &Configuration, facts: Option<&GroupFacts>) -> Option<String> {
+    if configuration.pool.most().get(Kind::Gpus) == 0 || facts.is_some_and(|facts| facts.hides_gpus) {
+        return None;
+    }
+    let known = configuration.gpu_devices().is_some();
+    Some(match facts.and_then(|facts| facts.no_hiding.clone()) {
+        Some(why) => why,
+        None if !known => {
+            "their device nodes are not known; list them as [[gpu]] in the configuration".to_owned()
+        }
+        None => "jobs have no control groups (cgroup in the configuration)".to_owned(),
+    })
 }

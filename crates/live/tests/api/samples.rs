@@ -147,6 +147,7 @@ fn job(number: i64, phase: Phase) -> JobView {
         comment: Some("run 7, after the repair".to_owned()),
         mail: Some(Mail { on: vec![MailEvent::End], to: Some("ada@example.org".to_owned()) }),
         gpus: 2,
+        gpu_type: Some("a100".to_owned()),
         has_gpus: vec![0, 3],
         capacity_lost: Some("1 of 4 processors are offline, or adopted jobs have them".to_owned()),
         epilog_failed: Some("exit 4".to_owned()),
@@ -279,7 +280,13 @@ pub(crate) fn reservation() -> Reservation {
 }
 
 pub(crate) fn pools() -> Pools {
-    let slice = |minute, cpus_free| Slice { from: at(minute), cpus: 8, cpus_free, memory_free: 1 << 30 };
+    let slice = |minute, cpus_free| Slice {
+        from: at(minute),
+        cpus: 8,
+        cpus_free,
+        memory_free: 1 << 30,
+        gpus_free: 1,
+    };
     Pools {
         pools: vec![Pool {
             queue: "batch".to_owned(),

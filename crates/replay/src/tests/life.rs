@@ -57,6 +57,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         policy: policy.parse().unwrap(),
         pool: Calendar::constant(pool),
         classes: None,
+        charge: None,
         terms: QueueTerms { default_memory: 1024, ..QueueTerms::default() },
     };
     let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);
@@ -74,6 +75,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
+        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }

@@ -211,6 +211,7 @@ fn what_starts_now() {
         cpus: 4,
         cpus_free,
         memory_free: 0,
+        gpus_free: 0,
     };
     let mut known = facts(vec![]);
     known.pools[0].slices = vec![slice(0, 3), slice(90, 1)];

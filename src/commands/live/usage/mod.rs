@@ -101,14 +101,24 @@ fn csv(parts: &[UsageSums]) -> anyhow::Result<String> {
 const HEADER: [&str; 9] =
     ["", "JOBS", "FAILED", "CANCELLED", "CPU HOURS", "CPU USED", "MEMORY USED", "MEAN WAIT", "KEPT"];
 
+/// The column of the GPU hours, where there are any.
+const GPU_HOURS: usize = 5;
+
 fn shown(args: &UsageArgs, parts: &[UsageSums], all: &UsageSums) -> String {
     if parts.is_empty() {
         return "no job has ended in this time\n".to_owned();
     }
     let title = format!("{:?}", args.by).to_uppercase();
-    let header: Vec<&str> = std::iter::once(&*title).chain(HEADER.into_iter().skip(1)).collect();
-    let rows = parts.iter().chain((parts.len() > 1).then_some(all)).map(cells);
-    table(&header, &HEADER[1..], rows)
+    let mut header: Vec<&str> = std::iter::once(&*title).chain(HEADER.into_iter().skip(1)).collect();
+    let rows = parts.iter().chain((parts.len() > 1).then_some(all));
+    let mut rows: Vec<(Vec<String>, &UsageSums)> = rows.map(|part| (cells(part), part)).collect();
+    if all.gpu_hours > 0.0 {
+        header.insert(GPU_HOURS, "GPU HOURS");
+        for (cells, part) in &mut rows {
+            cells.insert(GPU_HOURS, decimals(part.gpu_hours, 2));
+        }
+    }
+    table(&header, &header[1..], rows.into_iter().map(|(cells, _)| cells))
 }
 
 /// Returns the cells of a part, as in [`HEADER`].

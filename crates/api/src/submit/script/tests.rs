@@ -30,6 +30,7 @@ fn own_directives() {
         echo\n";
     let expect = SubmitOptions {
         cpus: Some(4.into()),
+        gpus: Some(2.into()),
         time: Some(5_400),
         after: after("3,4").ok(),
         directory: Some("/tmp".into()),
@@ -40,7 +41,6 @@ fn own_directives() {
             queue: Some("night".to_owned()),
             restartable: true,
             retry: Some(Retry { limit: 3, codes: vec![75] }),
-            gpus: Some(2),
             signal: Some(EarlySignal { signal: JobSignal::Usr1, main: true, before: 90.0 }),
             begin: Some("2026-03-01T20:00:00Z".parse().unwrap()),
             deadline: Some("2026-03-02T00:00:00Z".parse().unwrap()),
@@ -159,7 +159,7 @@ fn what_is_no_directive() {
 fn what_slurm_knows_and_we_do_not_is_a_warning() {
     let script = "#SBATCH --mail-type END --gres=gpu:1 -A project\n#SBATCH -x node7 -c 2 -a 0-9%2\n";
     let read = read(script).unwrap();
-    let gpus = read.options.submission.gpus;
+    let gpus = read.options.gpus.map(|gpus| gpus.count);
     assert_eq!((gpus, read.options.mail.as_deref()), (Some(1), Some(&[MailEvent::End][..])));
     let array = Array { limit: Some(2), ..Array::range(0, 9, 1) };
     assert_eq!((read.options.cpus, read.options.submission.array), (Some(2.into()), Some(array)));

@@ -66,7 +66,7 @@ impl Count {
     }
 
     /// Gives free places to waiting jobs by number. A job without room closes the limits that lack it.
-    pub(super) fn give_places(&mut self, limits: Drawn) {
+    pub(super) fn give_places(&mut self, limits: &Drawn) {
         let mut closed: Vec<Vec<u32>> = vec![];
         let waiting: Vec<i64> = self
             .jobs
@@ -109,7 +109,7 @@ impl Count {
         ended + i64::try_from(unfinished).unwrap()
     }
 
-    pub(super) fn admits(&self, limits: Drawn, uid: u32, cpus: u64, time: u64) -> bool {
+    pub(super) fn admits(&self, limits: &Drawn, uid: u32, cpus: u64, time: u64) -> bool {
         limits.of(uid).iter().all(|(users, most)| {
             let added = i64::try_from(cpus * time * 1_000_000).unwrap();
             most.jobs.is_none_or(|most| self.unfinished(users) < most)
@@ -120,7 +120,7 @@ impl Count {
     }
 
     /// Returns whether a job may have another number of processors. Fewer always fit.
-    pub(super) fn admits_change(&self, limits: Drawn, number: i64, cpus: u64) -> bool {
+    pub(super) fn admits_change(&self, limits: &Drawn, number: i64, cpus: u64) -> bool {
         let job = &self.jobs[&number];
         let added = i64::try_from(cpus * job.time * 1_000_000).unwrap();
         let before = i64::try_from(job.cpus * job.time * 1_000_000).unwrap();

@@ -30,7 +30,7 @@ fn state_of(job: &JobView) -> State {
 }
 
 /// Compares all jobs and all reports with the count. Takes over which jobs run, which is up to the policy.
-fn compare(life: &mut Life, second: i64, limits: Drawn, count: &mut Count) {
+fn compare(life: &mut Life, second: i64, limits: &Drawn, count: &mut Count) {
     count.give_places(limits);
     let views = views(life, second);
     assert!(views.keys().eq(count.jobs.keys()), "{:?}\n{:?}", views.keys(), count.jobs.keys());
@@ -96,7 +96,7 @@ fn step(
     life: &mut Life,
     draws: &mut Draws,
     second: i64,
-    limits: Drawn,
+    limits: &Drawn,
     count: &mut Count,
     tally: &mut Tally,
 ) {
@@ -171,7 +171,7 @@ fn random_requests_under_limits() {
         let mut life = daemon(limits.each, vec![course(true, limits.course)]);
         let mut count = Count::default();
         for second in (2..500).step_by(2) {
-            step(&mut life, &mut draws, second, limits, &mut count, &mut tally);
+            step(&mut life, &mut draws, second, &limits, &mut count, &mut tally);
             match draws.below(40) {
                 0 => life.begin(second + 1, &Absence::default()),
                 1 => {

@@ -1,0 +1,321 @@
+//! The GPUs of the machine: those that the kernel has, and those that the configuration lists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use miserly_api::model::is_gpu_type;
+use miserly_executor::GpuDevice;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::{Problem, of_field};
+use super::file::{File, Written};
+use super::{Configuration, Machine};
+
+/// The most GPUs of an entry.
+const MOST: i64 = 1024;
+
+/// The text in a path of a device node that stands for the index of the GPU.
+const INDEX: &str = "{}";
+
+/// A GPU of the machine, or a part of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gpu {
+    /// The type, if it is known.
+    pub name: Option<String>,
+    /// The device nodes through which programs use it, and its UUID; without nodes if they are not known.
+    pub device: GpuDevice,
+}
+
+/// A table `[[gpu]]`, as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct GpuFile {
+    #[serde(rename = "type")]
+    name: Written<String>,
+    count: Written<i64>,
+    nodes: Vec<Spanned<String>>,
+    uuid: Written<String>,
+}
+
+impl Configuration {
+    /// Returns the type of each GPU of the pool, by index; empty for a GPU without a known type.
+    pub(crate) fn gpu_types(&self) -> Vec<String> {
+        let most = usize::try_from(self.pool.most().get(miserly_core::Kind::Gpus)).unwrap_or(usize::MAX);
+        self.gpus.iter().take(most).map(|gpu| gpu.name.clone().unwrap_or_default()).collect()
+    }
+
+    /// Returns the devices of all GPUs, by index, if the device nodes of each are known.
+    pub(crate) fn gpu_devices(&self) -> Option<Vec<GpuDevice>> {
+        let known = |gpu: &Gpu| Some(gpu.device.clone()).filter(|device| !device.nodes.is_empty());
+        let all = self.gpus.iter().map(known).collect::<Option<Vec<_>>>()?;
+        Some(all).filter(|all| !all.is_empty())
+    }
+}
+
+/// Returns the number of GPUs that a file lists, if it lists any.
+pub(super) fn count(file: &File) -> Option<i64> {
+    let of =
+        |written: &Spanned<GpuFile>| written.get_ref().count.as_ref().map_or(1, |count| *count.get_ref());
+    (!file.gpus.is_empty()).then(|| file.gpus.iter().map(of).fold(0, i64::saturating_add))
+}
+
+/// Returns the GPUs of a machine whose pool has `pool` of them: those that the file lists, else those that the kernel has.
+///
+/// A listed GPU without device nodes has those of the GPU of the kernel with its index. A pool with more GPUs than the kernel
+/// has knows none of them.
+pub(super) fn checked(file: &File, pool: u64, machine: &Machine) -> Result<Vec<Gpu>, Problem> {
+    let has_enough = |gpus: &[Gpu]| pool > 0 && gpus.len() as u64 >= pool;
+    if file.gpus.is_empty() {
+        return Ok(Some(machine.gpus.clone()).filter(|gpus| has_enough(gpus)).unwrap_or_default());
+    }
+    let mut gpus: Vec<Gpu> = vec![];
+    for written in &file.gpus {
+        listed(written, machine, &mut gpus)?;
+    }
+    let at = file.pool.as_ref().and_then(|pool| pool.get_ref().gpus.as_ref());
+    match at {
+        Some(at) if !has_enough(&gpus) && pool > 0 => {
+            let problem = format!("gpus = {pool}: the tables [[gpu]] list {}", gpus.len());
+            Err(Problem::new(at.span(), problem))
+        }
+        _ => Ok(Some(gpus).filter(|gpus| has_enough(gpus)).unwrap_or_default()),
+    }
+}
+
+/// Adds the GPUs of a table to those before it.
+fn listed(written: &Spanned<GpuFile>, machine: &Machine, gpus: &mut Vec<Gpu>) -> Result<(), Problem> {
+    let GpuFile { name, count, nodes, uuid } = written.get_ref();
+    if let Some(name) = name.as_ref().filter(|name| !is_gpu_type(name.get_ref())) {
+        let problem = format!("{:?} is no type: letters, digits, -, _ and ., such as a100", name.get_ref());
+        return Err(of_field(name, "type", &problem));
+    }
+    let number = count.as_ref().map_or(1, |count| *count.get_ref());
+    if let Some(count) = count.as_ref().filter(|_| !(1..=MOST).contains(&number)) {
+        return Err(of_field(count, "count", &format!("it is 1 to {MOST}")));
+    }
+    for node in nodes {
+        if !node.get_ref().starts_with("/dev/") {
+            let problem = format!("{:?} is no device node, such as /dev/nvidia0", node.get_ref());
+            return Err(of_field(node, "nodes", &problem));
+        }
+        if number > 1 && !node.get_ref().contains(INDEX) {
+            let problem = format!(
+                "{:?} would be the node of {number} GPUs; write {INDEX} for the index of the GPU, such as /dev/nvidia{INDEX}, or a \
+                 table for each GPU",
+                node.get_ref()
+            );
+            return Err(of_field(node, "nodes", &problem));
+        }
+    }
+    if let Some(uuid) = uuid.as_ref().filter(|_| number > 1) {
+        return Err(of_field(uuid, "uuid", &"each GPU has its own; write a table for each"));
+    }
+    for _ in 0..number {
+        let index = gpus.len();
+        let found = machine.gpus.get(index).cloned().unwrap_or_default();
+        let node = |node: &Spanned<String>| PathBuf::from(node.get_ref().replace(INDEX, &index.to_string()));
+        let device = if nodes.is_empty() {
+            found.device
+        } else {
+            GpuDevice { nodes: nodes.iter().map(node).collect(), uuid: None }
+        };
+        let uuid = uuid.as_ref().map(|uuid| uuid.get_ref().clone()).or(device.uuid);
+        let name = name.as_ref().map(|name| name.get_ref().clone()).or(found.name);
+        gpus.push(Gpu { name, device: GpuDevice { uuid, ..device } });
+    }
+    Ok(())
+}
+
+/// Returns the GPUs of NVIDIA and AMD that the kernel has, under the root of its files: by the addresses of NVIDIA's, and then
+/// AMD's.
+pub(super) fn detected(root: &Path) -> Vec<Gpu> {
+    let nvidia =
+        entries(&root.join("proc/driver/nvidia/gpus")).into_iter().map(|folder| nvidia(root, &folder));
+    let amd = entries(&root.join("sys/class/kfd/kfd/topology/nodes")).into_iter();
+    nvidia.chain(amd.filter_map(|folder| amd_gpu(root, &folder))).collect()
+}
+
+/// Returns a GPU of NVIDIA, whose driver has a folder for it.
+fn nvidia(root: &Path, folder: &Path) -> Gpu {
+    let information = fs::read_to_string(folder.join("information")).unwrap_or_default();
+    let value = |key: &str| {
+        let value =
+            information.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'));
+        value.map(str::trim).filter(|value| !value.is_empty() && !value.contains('?'))
+    };
+    let minor = value("Device Minor").and_then(|minor| minor.parse::<u32>().ok());
+    let address = folder.file_name().unwrap_or_default();
+    let nodes = minor.map(|minor| format!("/dev/nvidia{minor}").into());
+    let graphics = entries(&root.join("sys/bus/pci/devices").join(address).join("drm"));
+    Gpu {
+        name: value("Model").and_then(type_name),
+        device: GpuDevice {
+            // Without its own node nothing is known that would hide it.
+            nodes: nodes.map_or_else(Vec::new, |node| {
+                std::iter::once(node)
+                    .chain(graphics.iter().filter_map(|folder| graphics_node(folder)))
+                    .collect()
+            }),
+            uuid: value("GPU UUID").map(str::to_owned),
+        },
+    }
+}
+
+/// Returns a GPU of AMD; `None` for a processor, which has such a folder, too.
+fn amd_gpu(root: &Path, folder: &Path) -> Option<Gpu> {
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    if matches!(read("gpu_id").trim(), "" | "0") {
+        return None;
+    }
+    let properties = read("properties");
+    let minor =
+        properties.lines().find_map(|line| line.strip_prefix("drm_render_minor ")?.trim().parse().ok());
+    let minor = minor.filter(|minor: &u32| *minor > 0);
+    let graphics = minor.map(|minor| root.join(format!("sys/class/drm/renderD{minor}/device/drm")));
+    let mut nodes: Vec<PathBuf> = graphics
+        .iter()
+        .flat_map(|folder| entries(folder))
+        .filter_map(|folder| graphics_node(&folder))
+        .collect();
+    let render = minor.map(|minor| PathBuf::from(format!("/dev/dri/renderD{minor}")));
+    nodes.extend(render.filter(|node| !nodes.contains(node)));
+    let model = minor.map(|minor| root.join(format!("sys/class/drm/renderD{minor}/device/product_name")));
+    let model = model.and_then(|path| fs::read_to_string(path).ok());
+    Some(Gpu { name: model.as_deref().and_then(type_name), device: GpuDevice { nodes, uuid: None } })
+}
+
+/// Returns the node of a folder of the direct rendering manager: `card0` or `renderD128`.
+fn graphics_node(folder: &Path) -> Option<PathBuf> {
+    let name = folder.file_name()?.to_str()?;
+    (name.starts_with("card") || name.starts_with("renderD")).then(|| Path::new("/dev/dri").join(name))
+}
+
+/// Returns the name of a type for the model of a GPU: `a100-sxm4-80gb` for `NVIDIA A100-SXM4-80GB`.
+fn type_name(model: &str) -> Option<String> {
+    let lower = model.trim().to_ascii_lowercase();
+    let makers = ["nvidia ", "amd ", "geforce ", "tesla ", "instinct ", "radeon "];
+    let name = makers.into_iter().fold(&*lower, |name, maker| name.strip_prefix(maker).unwrap_or(name));
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || letter == '_' || letter == '.' { letter } else { '-' }
+    };
+    let name: String = name.trim().chars().map(plain).collect();
+    Some(name).filter(|name| is_gpu_type(name))
+}
+
+/// Returns the entries of a folder, by name.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ConfigError;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn paths(nodes: &[&str]) -> Vec<PathBuf> {
+        nodes.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn the_kernel_lists_gpus_of_nvidia_and_amd() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(detected(root.path()), []);
+        let nvidia = |address: &str, text: &str| {
+            write(root.path(), &format!("proc/driver/nvidia/gpus/{address}/information"), text);
+        };
+        nvidia(
+            "0000:c1:00.0",
+            "Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ:   \t\t 16\nGPU UUID: \t GPU-1f\nDevice Minor: \t 1\nGPU Excluded:\t No\n",
+        );
+        nvidia("0000:01:00.0", "Model: \t\t Tesla T4\nGPU UUID: \t GPU-????????\nDevice Minor: \t 0\n");
+        nvidia("0000:e1:00.0", "");
+        write(root.path(), "sys/bus/pci/devices/0000:c1:00.0/drm/renderD129/dev", "226:129\n");
+        for (node, id, properties) in
+            [("0", "0\n", ""), ("1", "4711\n", "vendor_id 4098\ndrm_render_minor 130\n"), ("2", "815\n", "")]
+        {
+            let folder = format!("sys/class/kfd/kfd/topology/nodes/{node}");
+            write(root.path(), &format!("{folder}/gpu_id"), id);
+            write(root.path(), &format!("{folder}/properties"), properties);
+        }
+        write(root.path(), "sys/class/drm/renderD130/device/drm/card2/dev", "");
+        write(root.path(), "sys/class/drm/renderD130/device/product_name", "AMD Instinct MI250X (rev 2)\n");
+        let found: Vec<_> = detected(root.path())
+            .into_iter()
+            .map(|gpu| (gpu.name, gpu.device.nodes, gpu.device.uuid))
+            .collect();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            found,
+            [
+                (some("t4"), paths(&["/dev/nvidia0"]), None),
+                (some("a100-sxm4-80gb"), paths(&["/dev/nvidia1", "/dev/dri/renderD129"]), some("GPU-1f")),
+                (None, vec![], None),
+                (some("mi250x--rev-2-"), paths(&["/dev/dri/card2", "/dev/dri/renderD130"]), None),
+                (None, vec![], None),
+            ]
+        );
+    }
+
+    fn parsed(text: &str, found: usize) -> Result<Configuration, ConfigError> {
+        let gpu = |index: usize| Gpu {
+            name: Some("t4".to_owned()),
+            device: GpuDevice { nodes: vec![format!("/dev/nvidia{index}").into()], uuid: None },
+        };
+        let machine =
+            Machine { gpus: (0..found).map(gpu).collect(), ..Machine::new((0..8).collect(), 1 << 24) };
+        Configuration::parse("daemon.toml", text, &machine)
+    }
+
+    #[track_caller]
+    fn check(text: &str, found: usize, types: &[&str], nodes: Option<&[&str]>) {
+        let configuration = parsed(text, found).unwrap();
+        assert_eq!(configuration.gpu_types(), types);
+        let devices = configuration.gpu_devices();
+        let devices = devices.map(|all| all.into_iter().flat_map(|device| device.nodes).collect::<Vec<_>>());
+        assert_eq!(devices, nodes.map(paths));
+    }
+
+    #[test]
+    fn listed_gpus_are_those_of_the_pool_and_have_the_nodes_of_the_kernel() {
+        check("", 2, &[], None);
+        check("[pool]\ngpus = 2\n", 0, &[], None);
+        check("[pool]\ngpus = 1\n", 2, &["t4"], Some(&["/dev/nvidia0", "/dev/nvidia1"]));
+        check("[pool]\ngpus = 3\n", 2, &[], None);
+        check(
+            "[[gpu]]\ntype = \"a100\"\ncount = 2\n",
+            2,
+            &["a100", "a100"],
+            Some(&["/dev/nvidia0", "/dev/nvidia1"]),
+        );
+        check("[[gpu]]\ntype = \"a100\"\ncount = 2\n", 1, &["a100", "a100"], None);
+        let own = "[[gpu]]\ncount = 2\nnodes = [\"/dev/nvidia{}\"]\n[[gpu]]\ntype = \"mi\"\nnodes = [\"/dev/dri/renderD128\"]\n";
+        check(own, 0, &["", "", "mi"], Some(&["/dev/nvidia0", "/dev/nvidia1", "/dev/dri/renderD128"]));
+        check(&format!("{own}[pool]\ngpus = 0\n"), 0, &[], None);
+    }
+
+    #[test]
+    fn wrong_gpus_are_refused_with_their_line() {
+        for (text, says) in [
+            ("[[gpu]]\ntype = \"a 100\"\n", "daemon.toml:2: type: \"a 100\" is no type"),
+            ("[[gpu]]\ncount = 0\n", "daemon.toml:2: count: it is 1 to 1024"),
+            ("[[gpu]]\nnodes = [\"nvidia0\"]\n", "daemon.toml:2: nodes: \"nvidia0\" is no device node"),
+            ("[[gpu]]\ncount = 2\nnodes = [\"/dev/nvidia0\"]\n", "would be the node of 2 GPUs"),
+            ("[[gpu]]\ncount = 2\nuuid = \"MIG-1\"\n", "daemon.toml:3: uuid: each GPU has its own"),
+            ("[pool]\ngpus = 3\n[[gpu]]\ncount = 2\n", "daemon.toml:2: gpus = 3: the tables [[gpu]] list 2"),
+            ("[[gpu]]\nkind = \"a100\"\n", "kind"),
+        ] {
+            let problem = parsed(text, 0).unwrap_err().to_string();
+            assert!(problem.contains(says), "{problem}");
+        }
+    }
+}
