@@ -43,6 +43,9 @@ fn a_screen_reader_has_a_name_for_everything() {
     let (holder, waiter) = (wide("holder", "sleep 600"), wide("waiter", "true"));
     let mut ui = Ui::of(&daemon, &[]);
     browser.open(&ui.link());
+    // The map is asked for near the screen.
+    browser.wait_until("document.querySelectorAll('#running tbody tr').length === 1");
+    browser.evaluate("document.querySelector('#processors').scrollIntoView()");
     browser.wait_until("document.querySelectorAll('#map .holders button').length === 1");
     // The tree that the browser gives to its tools has no certain order, and comes after the page.
     let unnamed = Cell::new(None);

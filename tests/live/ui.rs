@@ -223,7 +223,7 @@ fn a_run_has_a_chart_for_each_policy_and_its_past() {
     let (ui, key) = page_of(&options);
     let tile = r#"{"group": 1, "from": 0, "column": 1000, "columns": 512, "bands": 4}"#;
     let content = content(&ui, &key, &format!(r#"{{"tiles": {{"a": {tile}}}}}"#));
-    let (state, tile) = (&content["state"], &content["parts"]["tiles"]["a"]);
+    let (state, tile) = (&content["state"], &content["chart"]["tiles"]["a"]);
     let (status, early) = ui.get("/api/moment?at=150000", &format!("\r\nauthorization: Bearer {key}"));
     assert_eq!(status, 200, "{early}");
     let (_, early) = early.split_once("\r\n\r\n").expect("a body");
@@ -259,7 +259,7 @@ fn a_stored_state_has_its_finished_jobs() {
     let state = daemon.state().display().to_string();
     let (ui, key) = page_of(&["--journal", &state]);
     let content = content(&ui, &key, r#"{"lists": {"count": 5}}"#);
-    let row = &content["parts"]["lists"]["ended"]["rows"][job.to_string()];
+    let row = &content["lists"]["ended"]["rows"][job.to_string()];
     assert_eq!((&row["name"], &row["word"]), (&"stored".into(), &"done".into()));
 }
 
@@ -394,6 +394,8 @@ fn a_person_finds_the_answers_in_a_browser() {
     browser.reload();
     browser.wait_until("document.querySelectorAll('#waiting tbody button').length === 1");
     assert_eq!(browser.evaluate("location.search"), "");
+    // What the daemon says of the chosen job is read once.
+    browser.wait_until("document.querySelector('#more').dataset.row !== undefined");
     // The daemon is killed, and comes back.
     daemon.kill();
     browser.wait_until("!document.querySelector('#problem').hidden");
@@ -431,8 +433,9 @@ fn a_large_machine_is_shown_in_groups() {
     browser.look(1280, "light");
     browser.open(&link);
     browser.wait_until("globalThis.shownVersion >= 0");
-    let title = "document.querySelector('#map h3').textContent";
-    assert_eq!(browser.evaluate(title), "easy 2048 processors in 64 groups");
+    browser.evaluate("document.querySelector('#processors').scrollIntoView()");
+    browser
+        .wait_until("document.querySelector('#map h3')?.textContent === 'easy 2048 processors in 64 groups'");
     browser.evaluate(
         "(() => { const s = document.querySelector('#slider'); s.value = Math.ceil(s.max / 2); s.dispatchEvent(new Event('input')); })()",
     );

@@ -209,9 +209,15 @@ fn a_phone_has_cards_and_a_keyboard_few_stops() {
     // A row has the height that the places of the others are computed from.
     let heights = "[...new Set([...document.querySelectorAll('#waiting tr[data-row]')].map(row => row.getBoundingClientRect().height))]";
     assert_eq!(browser.evaluate(heights), serde_json::json!([93.75]));
+    // No line of a card lies on another one.
+    let lines = "[...document.querySelectorAll('#waiting tr[data-row]')].every(row => { const boxes = ['th', '.c-name', '.c-state', '.c-sentence'].map(part => row.querySelector(part).getBoundingClientRect()); \
+                 return (row.matches('.array') ? boxes : boxes.slice(1)).every((box, at, all) => box.height > 0 && (!at || box.top >= all[at - 1].bottom - 1)) && boxes[3].bottom <= row.getBoundingClientRect().bottom + 1; })";
+    assert_eq!(browser.evaluate(lines), true);
     is_clean(&mut browser);
     browser.screenshot("ui-phone-cards");
     browser.look(1280, "light");
+    // The buttons above the chart are one line.
+    browser.wait_until("innerWidth === 1280 && document.querySelector('#tools').clientHeight < 50");
     let stops = browser.evaluate("[...document.querySelectorAll('a, button, input, select, summary, canvas, [tabindex]')].filter(one => one.tabIndex >= 0 && one.checkVisibility()).length");
     assert!(stops.as_u64() < Some(30), "{stops} stops of the tab key");
     // The start stays on the screen of a small window, too.

@@ -114,6 +114,10 @@ fn both_painters_draw_the_same_bars_of_a_run() {
         browser.look(1280, theme);
         browser.open(&ui.link());
         browser.wait_until("globalThis.shownVersion >= 0");
+        // The bars keep the colours of before until the new ones are here.
+        browser.wait_until("chart.painted.some(([data]) => data.bars.length > 20)");
+        let kept = "(() => { const before = chart.painted.length; chart.by = 'size'; chart.paint(); return before > 0 && chart.painted.length === before; })()";
+        assert_eq!(browser.evaluate(kept), true);
         for by in ["reason", "user", "wait"] {
             browser.evaluate(&format!("(() => {{ const by = document.querySelector('#by'); by.value = '{by}'; by.dispatchEvent(new Event('change')); }})()"));
             assert!(check_painters(&mut browser).len() > 20, "{theme}, {by}");

@@ -21,9 +21,9 @@ const RETRY_FIRST = 1000, RETRY_MOST = 30e3;
 
 export class Chart {
   /** `load` returns a part of the chart or of its curves, `choose` is called with the clicked bar, or with null, and `hover` with the one under
-   *  the mouse. A fixed chart has nothing outside of its time. */
-  constructor(canvas, { load, choose, hover, moved, isFixed = false, dark = matchMedia('(prefers-color-scheme: dark)') }) {
-    Object.assign(this, { canvas, load, choose, hover, moved, isFixed, dark });
+   *  the mouse. `bar` makes a bar of one that was loaded. A fixed chart has nothing outside of its time. */
+  constructor(canvas, { load, choose, hover, moved, bar = bar => bar, isFixed = false, dark = matchMedia('(prefers-color-scheme: dark)') }) {
+    Object.assign(this, { canvas, load, choose, hover, moved, unpack: bar, isFixed, dark });
     this.context = canvas.getContext('2d');
     this.tiles = new Map();
     this.groups = [];
@@ -58,7 +58,8 @@ export class Chart {
     this.groups = state.groups;
     this.pools = state.moment.pools;
     this.legends = state.legends;
-    this.opening = state.opening;
+    const begin = state.moment.live ? state.moment.now : 0;
+    this.opening = { from: begin + state.opening.from, to: begin + state.opening.to };
     this.range = state.range ?? [state.moment.now - 3600e3, state.moment.now];
     this.now = instant ?? state.moment.now;
     this.present = state.moment.now;
@@ -240,7 +241,7 @@ export class Chart {
   }
 
   /** The place of a group changes when another one appears above it, so a part has its name. */
-  key(name, level, tile, by = this.by) { return `${level} ${tile} ${by} ${this.dark.matches} ${name}`; }
+  key(name, level, tile, by = this.by, dark = this.dark.matches) { return `${level} ${tile} ${by} ${dark} ${name}`; }
 
   /** Returns a part of a group, or of the curves without one, and asks for it if it is missing or old. */
   tile(group, level, index) {
@@ -263,7 +264,7 @@ export class Chart {
 
   /** Takes the content of a part for a version. */
   bring(tile, data, version) {
-    if (tile.source !== data) Object.assign(tile, { source: data, data: tile.kind === 'curves' ? curves(data) : prepared({ ...data, bars: [...data.bars] }) });
+    if (tile.source !== data) Object.assign(tile, { source: data, data: tile.kind === 'curves' ? curves(data) : prepared({ ...data, bars: data.bars.map(this.unpack) }) });
     Object.assign(tile, { version, pause: 0, next: 0 });
   }
 
@@ -295,9 +296,9 @@ export class Chart {
   }
 
   /** Returns a part that is here in place of one that is not: with the colours of before, coarser, or finer. */
-  coarser(name, level, tile, by = this.by) {
+  coarser(name, level, tile, by, dark) {
     for (const above of [0, 1, 2, 3, 4, 5, 6, 7, 8, -1]) {
-      const place = above < 0 ? tile * 2 : Math.floor(tile / 2 ** above), key = this.key(name, level + above, place, by), found = this.tiles.get(key);
+      const place = above < 0 ? tile * 2 : Math.floor(tile / 2 ** above), key = this.key(name, level + above, place, by, dark), found = this.tiles.get(key);
       if (found?.data) return [this.used(key, found), level + above, place];
     }
     return null;
@@ -387,6 +388,13 @@ export class Chart {
     this.pressed.moved = true;
     this.zoom(distance(before) / distance(after), (after[0] + other[0]) / 2);
   }
+}
+
+/** Returns a bar as the painter takes it, of one that tile.rs has packed. */
+export function unpacked([from, length, job, kind, place, rows, title, promise = null, flags, likely = null]) {
+  const ranges = typeof rows === 'number' ? [[rows, rows + 1]] : [];
+  for (let at = 0; at < rows.length; at += 2) ranges.push([rows[at], rows[at] + rows[at + 1]]);
+  return [from, from + length, job, kind, place, ranges, title ?? '', promise === null ? null : from + promise, flags ?? 0, likely?.map(at => from + at) ?? null];
 }
 
 const bounded = (scale, widest = WIDEST) => Math.max(Math.min(scale, widest, WIDEST), CLOSEST);

@@ -15,7 +15,9 @@ export const painting = {
     if (!this.places || !this.scale) return;
     const { context, canvas } = this, ratio = devicePixelRatio || 1;
     this.ink = this.colours();
-    if (this.by !== this.paintedBy) [this.byBefore, this.paintedBy] = [this.paintedBy, this.by];
+    if (this.by !== this.paintedBy || this.dark.matches !== this.paintedDark) {
+      [this.byBefore, this.darkBefore, this.paintedBy, this.paintedDark] = [this.paintedBy, this.paintedDark, this.by, this.dark.matches];
+    }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     this.axis();
@@ -115,7 +117,7 @@ export const painting = {
     this.clipped(0, place.top, this.width(), place.height, () => {
       for (const [tile, from, to] of this.parts()) {
         const own = this.tile(index, this.level(), tile);
-        const part = own.data ? [own, this.level(), tile] : this.coarser(group.name, this.level(), tile) ?? this.coarser(group.name, this.level(), tile, this.byBefore);
+        const part = own.data ? [own, this.level(), tile] : this.coarser(group.name, this.level(), tile) ?? this.coarser(group.name, this.level(), tile, this.byBefore, this.darkBefore);
         if (!part) continue;
         this.inks = this.inksOf(part[0].by);
         this.paintTile(part[0].data, place, part[1], part[2], from, to, group);
@@ -314,7 +316,7 @@ export const painting = {
             const rise = value => top + TITLE + height - Math.min(value / high, 1) * (height - 2), at = place => this.x((tile * COLUMNS + place) * column);
             if (pools === 1 && key === 'held') this.area(part.reserved.map((value, place) => value + part.held[place]), at, rise, colour, 0.25);
             if (pools === 1) this.area(part[key], at, rise, colour, 0.55);
-            else this.steps(part[key], at, rise, pool);
+            else this.steps(part[key], at, rise, pool, isCovered(parts, pool, key));
             if (key === 'early') this.area(part.late, at, rise, this.ink.bad, 0.55);
           }
         }
@@ -378,21 +380,21 @@ export const painting = {
     context.globalAlpha = 1;
   },
 
-  steps(values, at, rise, pool) {
+  steps(values, at, rise, pool, isCovered) {
     const { context } = this;
-    this.stroke(pool, () => values.forEach((value, place) => { context.lineTo(at(place), rise(value)); context.lineTo(at(place + 1), rise(value)); }));
+    this.stroke(pool, () => values.forEach((value, place) => { context.lineTo(at(place), rise(value)); context.lineTo(at(place + 1), rise(value)); }), isCovered);
   },
 
-  /** Draws a line of a pool. */
-  stroke(pool, path) {
+  /** Draws a line of a pool. One that lies below another one is so wide that both are visible. */
+  stroke(pool, path, isCovered = false) {
     const { context } = this;
-    context.strokeStyle = this.colourOf(pool);
-    context.lineWidth = 1.5;
-    context.setLineDash(DASHES[pool % DASHES.length].split(' ').filter(Boolean));
+    Object.assign(context, { strokeStyle: this.colourOf(pool), lineWidth: isCovered ? 5 : 1.5, globalAlpha: isCovered ? 0.45 : 1 });
+    context.setLineDash(isCovered ? [] : DASHES[pool % DASHES.length].split(' ').filter(Boolean));
     context.beginPath();
     path();
     context.stroke();
     context.setLineDash([]);
+    context.globalAlpha = 1;
   },
 
   /** Returns the colour of the curve of a pool: that of its jobs in the legend of the queues. */
@@ -401,6 +403,13 @@ export const painting = {
     return entries[Math.min(pool, entries.length - 1)][this.ink.theme][0];
   },
 };
+
+/** Returns whether the curve of a pool lies below that of a later one. */
+function isCovered(parts, pool, key) {
+  const others = parts[0][0].slice(pool + 1).map((_, place) => pool + 1 + place);
+  const isSame = (one, other) => one.length === other?.length && one.every((value, at) => value === other[at]);
+  return others.some(other => parts.every(([data]) => !data[pool] || isSame(data[pool][key], data[other]?.[key])));
+}
 
 /** Returns the next round number: 1, 2 or 5 with zeros. */
 function rounded(number) {

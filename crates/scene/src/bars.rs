@@ -1,5 +1,6 @@
 //! The bars of a chart: each job in its time and its rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -96,8 +97,6 @@ pub struct Bars {
     /// The least values at the upper edges of the curves below the first one, in the order of [`Curves::most`], so that several charts have the
     /// same ones.
     pub(crate) tops: [i64; 3],
-    /// The places of the jobs in the schedule, by number.
-    places: Vec<u32>,
 }
 
 /// Bars by length and begin, so that those of a part of the time are found.
@@ -152,11 +151,16 @@ impl Bars {
 
     /// Returns the bars of all jobs. O(n log n + n p) for n jobs and p rows.
     pub fn new(schedule: &Schedule<'_>) -> Bars {
+        Bars::after(schedule, &Bars::default())
+    }
+
+    /// Returns the bars of a schedule that has changed. A job keeps the rows that it had, if they are free.
+    #[must_use]
+    pub fn after(schedule: &Schedule<'_>, before: &Bars) -> Bars {
         let mut bars = Bars {
             curves: Curves::of_pools(schedule),
             pools: schedule.pools.iter().map(|pool| pool.name.clone()).collect(),
             promises: schedule.pools.iter().any(|pool| pool.promises),
-            places: places(&schedule.jobs),
             ..Bars::default()
         };
         let mut colours = Colours::new(schedule);
@@ -166,33 +170,45 @@ impl Bars {
             let jobs: Vec<&Arc<Job>> = schedule.jobs.iter().filter(|job| job.pool == place).collect();
             let most = jobs.iter().filter(|job| job.start.is_some()).map(|job| job.procs).max();
             let pool = Pool { cpus: pool.cpus.max(most.unwrap_or(0)), ..pool.clone() };
-            let in_window = jobs.iter().filter_map(|job| bar_of(schedule.now, job));
+            let in_window = jobs.iter().flat_map(|job| bars_of(schedule.now, job));
             // Only a simulation has no user. A daemon has any numbers, moves jobs, and has jobs that take turns.
-            bars.add_group(&pool, in_window.collect(), schedule.uid.is_none(), &mut colours);
+            bars.add_group(&pool, in_window.collect(), schedule.uid.is_none(), &mut colours, before);
             let idle: Vec<_> = jobs.iter().filter_map(|job| idle_bar(schedule.now, job)).collect();
             if !idle.is_empty() {
                 below.push((Pool::new(&format!("{}, on idle processors", pool.name), pool.cpus), idle));
             }
         }
         for (pool, idle) in below {
-            bars.add_group(&pool, idle, false, &mut colours);
+            bars.add_group(&pool, idle, false, &mut colours, before);
         }
         bars.legends = colours.legends();
         bars
     }
 
     /// Adds the bars of a pool. `by_number`: a processor of a job is its row, if it is known of every job.
-    fn add_group(&mut self, pool: &Pool, mut found: Vec<Bar>, by_number: bool, colours: &mut Colours) {
+    fn add_group(
+        &mut self,
+        pool: &Pool,
+        mut found: Vec<Bar>,
+        by_number: bool,
+        colours: &mut Colours,
+        before: &Bars,
+    ) {
         found.sort_by_key(|bar| (bar.from, bar.job.number));
         keep_first_likely(&mut found, pool.cpus);
-        let mut lanes = Lanes::new(pool.cpus);
+        let (mut lanes, had) = (Lanes::new(pool.cpus), before.rows_of(&pool.name));
         let numbered = numbered_rows(pool)
-            .filter(|_| by_number && found.iter().all(|bar| bar.is_over() && !bar.job.cpus.is_empty()));
+            .filter(|_| by_number && found.iter().all(|bar| bar.is_over() && !bar.job.cpus.is_empty()))
+            .filter(|_| pool.slots > 1 || !take_turns(&found, pool.cpus));
         let mut index = Index::default();
         for mut bar in found {
-            bar.rows = match numbered {
-                Some(_) => bar.job.cpus.iter().map(|cpus| pool.rows(*cpus)).collect(),
-                None => lanes.take(bar.from, bar.to, bar.job.procs),
+            bar.rows = if numbered.is_some() {
+                bar.job.cpus.iter().map(|cpus| pool.rows(*cpus)).collect()
+            } else {
+                let (from, to, procs) = (bar.from, bar.to, bar.job.procs);
+                let again = had.get(&bar.job.number);
+                let again = again.and_then(|rows| lanes.take_again(from, to, procs, rows));
+                again.unwrap_or_else(|| lanes.take(from, to, procs))
             };
             bar.classes = colours.classes(&bar.job, bar.kind);
             let (first, last) = self.range.unwrap_or((bar.from, bar.to));
@@ -206,13 +222,26 @@ impl Bars {
         self.indexes.push(index);
     }
 
-    /// Returns the job with a number. O(log n) for n jobs of the schedule.
-    pub(crate) fn job<'a>(&self, schedule: &'a Schedule<'_>, number: i64) -> Option<&'a Job> {
-        let job = |place: u32| schedule.jobs.get(usize::try_from(place).ok()?);
-        let key = |place: &u32| job(*place).map(|job| job.number);
-        let found = self.places.binary_search_by_key(&Some(number), key).ok()?;
-        job(self.places[found]).map(|job| &**job)
+    /// Returns the rows of the jobs of a group.
+    fn rows_of(&self, name: &str) -> BTreeMap<i64, &[(u32, u32)]> {
+        let group = self.groups.iter().position(|group| group.name == name);
+        let bars =
+            group.and_then(|group| self.indexes.get(group)).map(|index| index.classes.iter().flatten());
+        bars.into_iter().flatten().map(|bar| (bar.job.number, &*bar.rows)).collect()
     }
+}
+
+/// Returns whether jobs take turns on the processors: at some instant they have more than there are.
+fn take_turns(bars: &[Bar], procs: u64) -> bool {
+    let held = |bar: &Bar| i128::from(bar.job.procs);
+    let mut changes: Vec<(i64, i128)> =
+        bars.iter().flat_map(|bar| [(bar.from, held(bar)), (bar.to, -held(bar))]).collect();
+    changes.sort_unstable();
+    let mut sum = 0;
+    changes.into_iter().any(|(_, change)| {
+        sum += change;
+        sum > i128::from(procs)
+    })
 }
 
 /// The most rows that are single processors.
@@ -248,13 +277,6 @@ impl Pool {
     }
 }
 
-/// Returns the places of the jobs in the order of their numbers.
-fn places(jobs: &[Arc<Job>]) -> Vec<u32> {
-    let mut places: Vec<u32> = (0..).zip(jobs).map(|(place, _)| place).collect();
-    places.sort_by_key(|place| usize::try_from(*place).ok().map(|place| jobs[place].number));
-    places
-}
-
 /// Of the bars that are only likely, which are in the order of their begins, keeps the first ones that fit side by side into their pool. Likely starts overlap, and a long
 /// queue of them would hide the other jobs.
 fn keep_first_likely(bars: &mut Vec<Bar>, procs: u64) {
@@ -268,6 +290,12 @@ fn keep_first_likely(bars: &mut Vec<Bar>, procs: u64) {
         free = if fits { free - bar.job.procs } else { 0 };
         fits
     });
+}
+
+/// Returns the bars of a job in its windows: one, or one for each of its parts.
+fn bars_of(now: i64, job: &Arc<Job>) -> Vec<Bar> {
+    let whole = job.stays.is_empty().then(|| bar_of(now, job)).flatten();
+    whole.into_iter().chain(job.parts().filter_map(|part| bar_of(now, &Arc::new(part)))).collect()
 }
 
 /// Returns the bar of a job in its window: past, present or to come.
@@ -310,6 +338,7 @@ fn idle_bar(now: i64, job: &Arc<Job>) -> Option<Bar> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stay;
 
     #[test]
     fn rows_are_processors_where_they_can_be() {
@@ -331,10 +360,73 @@ mod tests {
         assert_eq!(rows(8), [[(6, 7)], [(7, 8)]]);
         assert_eq!(rows(2048), [[(6, 7)], [(7, 8)]]);
         assert_eq!(rows(20_000_000), [[(0, 1)], [(1, 2)]], "the bars do not overlap");
+        // Jobs that take turns on a processor lie side by side.
+        let turns = (1..=3).map(|number| Job { procs: 4, cpus: vec![(0, 3)], ..job(number, 0) });
+        assert_eq!(rows_of(&Schedule::of_jobs(8, turns)), [[(0, 4)], [(4, 8)], [(8, 12)]]);
         // The pool of a daemon has any numbers, and jobs that take turns have the same ones.
         let mut schedule = Schedule::of_jobs(8, [job(1, 8), job(2, 8), job(3, 15)]);
         schedule.uid = Some(1000);
         assert_eq!(rows_of(&schedule), [[(0, 1)], [(1, 2)], [(2, 3)]]);
+    }
+
+    #[test]
+    fn a_job_stays_in_its_rows() {
+        let job = |number, start, end| Job {
+            number,
+            procs: 1,
+            state: State::Running,
+            start: Some(start),
+            end: Some(end),
+            ..Job::default()
+        };
+        let of = |jobs: &[Job], before: &Bars| {
+            Bars::after(&Schedule { uid: Some(1), ..Schedule::of_jobs(4, jobs.to_vec()) }, before)
+        };
+        let rows = |bars: &Bars| -> Vec<_> {
+            bars.rows_of("").into_iter().map(|(job, rows)| (job, rows.to_vec())).collect()
+        };
+        let first = of(&[job(1, 0, 10_000), job(2, 0, 90_000), job(3, 100_000, 200_000)], &Bars::default());
+        assert_eq!(rows(&first), [(1, vec![(0, 1)]), (2, vec![(1, 2)]), (3, vec![(0, 1)])]);
+        // Without the first one the lowest row is free for the second one.
+        let jobs = [job(2, 0, 150_000), job(3, 100_000, 200_000), job(4, 100_000, 120_000)];
+        let second = of(&jobs, &first);
+        assert_eq!(rows(&second), [(2, vec![(1, 2)]), (3, vec![(0, 1)]), (4, vec![(2, 3)])]);
+        assert_ne!(rows(&of(&jobs, &Bars::default())), rows(&second));
+        // A job whose rows were taken gets others.
+        let moved =
+            [job(2, 0, 150_000), job(3, 200_000, 300_000), Job { procs: 4, ..job(4, 160_000, 250_000) }];
+        assert_eq!(rows(&of(&moved, &second))[1..], [(3, vec![(4, 5)]), (4, vec![(0, 4)])]);
+    }
+
+    #[test]
+    fn a_requeued_job_has_a_bar_for_each_attempt() {
+        let stay = |from, to, part, cpu| Stay { from, to, part, cpus: vec![(cpu, cpu + 1)] };
+        let stays =
+            vec![stay(0, 100, Part::Run, 0), stay(200, 250, Part::Swap, 2), stay(250, 400, Part::Run, 2)];
+        let job = Job {
+            number: 1,
+            procs: 2,
+            state: State::Ended,
+            start: Some(200),
+            end: Some(400),
+            stays,
+            ..Job::default()
+        };
+        let schedule = Schedule { live: false, ..Schedule::of_jobs(4, [job]) };
+        let bars = Bars::new(&schedule);
+        let mut found: Vec<_> =
+            bars.within(0, 0, 500).map(|bar| (bar.from, bar.to, bar.kind, bar.rows[0])).collect();
+        found.sort_by_key(|(from, ..)| *from);
+        assert_eq!(
+            found,
+            [(0, 100, Kind::Ran, (0, 2)), (200, 250, Kind::Swapping, (2, 4)), (250, 400, Kind::Ran, (2, 4))]
+        );
+        let part = bars.curves[0].part(0, 50, 8);
+        assert_eq!(part.held, [(2, 20), (2, 0), (4, 20)]);
+        assert_eq!(part.waiting, [(2, 0), (2, 10), (4, 0)]);
+        let card = crate::card(&schedule, &schedule.jobs[0]);
+        assert_eq!(card.window, Some((0, 400)));
+        assert!(card.lines.iter().any(|(key, text)| *key == "parts" && text.matches(';').count() == 1));
     }
 
     #[test]
@@ -359,14 +451,5 @@ mod tests {
         let found: Vec<_> = found.iter().map(|bar| (bar.job.number, bar.kind, bar.rows[0])).collect();
         assert_eq!(found, [(1, Kind::Ran, (4, 6)), (1, Kind::Alternate, (0, 2)), (2, Kind::Ran, (2, 4))]);
         assert!(bars.curves.is_empty());
-    }
-
-    #[test]
-    fn a_job_is_found_by_its_number() {
-        let jobs = [5, 3, 9].map(|number| Job { number, ..Job::default() });
-        let schedule = Schedule::of_jobs(1, jobs);
-        let bars = Bars::new(&schedule);
-        let found = [3, 5, 9, 4].map(|number| bars.job(&schedule, number).map(|job| job.number));
-        assert_eq!(found, [Some(3), Some(5), Some(9), None]);
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::clock::span;
 use crate::colour::reason_words;
-use crate::{ANY_GPU, Bars, Job, Schedule, State, counted};
+use crate::{ANY_GPU, Job, Part, Schedule, State, Stay, counted};
 
 /// What a reader wants to know about a job at first sight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,12 +19,8 @@ pub struct Card {
     pub promise: Option<(i64, i64)>,
 }
 
-/// Returns the card of a job. O(log n) for n jobs.
-pub fn card(schedule: &Schedule<'_>, bars: &Bars, number: i64) -> Option<Card> {
-    Some(of_job(schedule, bars.job(schedule, number)?))
-}
-
-fn of_job(schedule: &Schedule<'_>, job: &Job) -> Card {
+/// Returns the card of a job.
+pub fn card(schedule: &Schedule<'_>, job: &Job) -> Card {
     let text = |at: i64| schedule.clock.instant(at, schedule.now);
     let pool = schedule.pools.get(job.pool).filter(|_| schedule.pools.len() > 1);
     let of_pool = pool.map_or_else(String::new, |pool| format!(" of {}", pool.name));
@@ -33,9 +29,11 @@ fn of_job(schedule: &Schedule<'_>, job: &Job) -> Card {
         _ => Some(schedule.now),
     };
     let started = job.start.filter(|_| !job.state.is_before_start());
-    let used = started.zip(end).map(|(start, end)| end.saturating_sub(start));
+    let used = job.whole().map(|whole| whole.ran);
+    let used = used.or(started.zip(end).map(|(start, end)| end.saturating_sub(start)));
     let percent = |used: i64| i128::from(used) * 100 / i128::from(job.limit.max(1));
-    let start = started.or_else(|| job.window());
+    let first = started.and(job.first_start());
+    let start = first.or_else(|| job.window());
     let wait = start.map(|start| {
         let so_far = if started.is_some() { "" } else { ", by the plan" };
         format!("{}{so_far}", span(start.saturating_sub(job.submitted)))
@@ -49,9 +47,10 @@ fn of_job(schedule: &Schedule<'_>, job: &Job) -> Card {
         ),
         ("used", used.map(|used| format!("{} ({} % of the limit)", span(used), percent(used)))),
         ("submitted", Some(text(job.submitted))),
-        ("start", started.map(text)),
+        ("start", first.map(text)),
         ("wait", wait),
-        ("promise", promise(schedule, job, started)),
+        ("parts", parts(schedule, job)),
+        ("promise", promise(schedule, job, first)),
         (
             "likely",
             job.likely.map(|[median, _, last]| {
@@ -74,6 +73,21 @@ fn of_job(schedule: &Schedule<'_>, job: &Job) -> Card {
         window: from.zip(to),
         promise: promised.map(|promised| (promised, promised.saturating_add(job.limit))),
     }
+}
+
+/// The most parts of a job that a card has.
+const PARTS_MOST: usize = 4;
+
+/// Returns the parts of the time in which a job ran, if it has several.
+fn parts(schedule: &Schedule<'_>, job: &Job) -> Option<String> {
+    let runs: Vec<&Stay> = job.stays.iter().filter(|stay| stay.part == Part::Run).collect();
+    let text = |at: i64| schedule.clock.instant(at, job.first_start().unwrap_or(at));
+    let shown = runs.iter().take(PARTS_MOST).map(|stay| format!("{} to {}", text(stay.from), text(stay.to)));
+    let mut shown: Vec<String> = shown.collect();
+    if runs.len() > PARTS_MOST {
+        shown.push(format!("{} more", runs.len() - PARTS_MOST));
+    }
+    (runs.len() > 1).then(|| shown.join("; "))
 }
 
 /// Returns the promise of a job and its fate.
@@ -114,7 +128,7 @@ mod tests {
             ..Job::default()
         };
         let schedule = Schedule { now: 2 * HOUR, ..Schedule::of_jobs(8, [job.clone()]) };
-        let found = card(&schedule, &Bars::new(&schedule), 7).unwrap();
+        let found = card(&schedule, &job);
         assert_eq!((found.title.as_str(), found.window), ("7 solve", Some((30 * MINUTE, 90 * MINUTE))));
         let line =
             |key: &str| found.lines.iter().find(|(known, _)| *known == key).map(|(_, text)| text.clone());
@@ -128,10 +142,8 @@ mod tests {
             assert_eq!(line(key).as_deref(), Some(text), "{key}");
         }
         assert_eq!(found.promise, Some((45 * MINUTE, 165 * MINUTE)));
-        assert_eq!(card(&schedule, &Bars::new(&schedule), 8), None);
         let late = Job { promised_first: Some(20 * MINUTE), unkept: true, ..job };
-        let schedule = Schedule { now: 2 * HOUR, ..Schedule::of_jobs(8, [late]) };
-        let lines = card(&schedule, &Bars::new(&schedule), 7).unwrap().lines;
+        let lines = card(&schedule, &late).lines;
         assert!(lines.contains(&("promise", "start by 00:20: 10 min late".to_owned())), "{lines:?}");
     }
 }

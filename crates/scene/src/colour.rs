@@ -348,7 +348,7 @@ fn wait(job: &Job) -> Option<i64> {
 /// Returns the slowdown of a job that started. One that runs has its time limit as its runtime.
 fn slowdown(job: &Job) -> Option<i64> {
     let (start, end) = (job.start?, job.end?);
-    let (end, ran) = job.whole.map_or((end, end.saturating_sub(start)), |whole| (whole.end, whole.ran));
+    let (end, ran) = job.whole().map_or((end, end.saturating_sub(start)), |whole| (whole.end, whole.ran));
     let runtime = ran.max(RUNTIME_LEAST);
     // What it waited between its parts counts, too.
     let waited = end.saturating_sub(job.submitted).saturating_sub(ran).max(0);

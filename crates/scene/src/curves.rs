@@ -105,7 +105,11 @@ impl Changes {
     fn add(&mut self, job: &Job, now: i64) {
         let procs = i64::try_from(job.procs).unwrap_or(i64::MAX);
         let started = job.start.filter(|_| !job.state.is_before_start());
-        if let Some(start) = started {
+        for part in job.parts() {
+            let held = i64::try_from(part.procs).unwrap_or(i64::MAX);
+            add(&mut self.held, part.start.unwrap_or(now), part.end.unwrap_or(now), held);
+        }
+        if let Some(start) = started.filter(|_| job.stays.is_empty()) {
             let known = job.end.unwrap_or(now);
             let end = if job.state == State::Ended { known } else { known.max(now) };
             add(&mut self.held, start, end, procs);
@@ -117,11 +121,17 @@ impl Changes {
         let until = started.or(planned.map(|from| from.max(now)));
         let without = if job.state == State::Ended { job.end.unwrap_or(now) } else { now };
         for (changes, by) in [(&mut self.waiting, 1), (&mut self.requested, procs)] {
-            add(changes, job.submitted, until.unwrap_or(without), by);
+            // It waits again after each attempt that is not its last one.
+            let mut from = job.submitted;
+            for stay in job.stays.iter().take_while(|stay| Some(stay.from) < job.start) {
+                add(changes, from, stay.from, by);
+                from = stay.to;
+            }
+            add(changes, from, until.unwrap_or(without), by);
         }
         let is_first = job.part == Part::Run && job.whole.is_none_or(|whole| Some(whole.start) == job.start);
         if let Some(promised) = job.promised_first.or(job.promised).filter(|_| is_first) {
-            let start = started.unwrap_or(without);
+            let start = started.and(job.first_start()).unwrap_or(without);
             if started.is_some() {
                 add(&mut self.early, start, promised, 1);
             }

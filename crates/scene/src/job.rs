@@ -80,9 +80,25 @@ pub struct Job {
     /// The whole job, if this is a part of it.
     #[serde(skip)]
     pub whole: Option<Whole>,
+    /// The parts of its time, ascending, if it did not have the same processors from its start to its end.
+    #[serde(skip)]
+    pub stays: Vec<Stay>,
     /// The start of the same job in the schedule to which this one is compared.
     #[serde(skip)]
     pub compared: Option<i64>,
+}
+
+/// A part of the time of a job, with processors of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// The begin.
+    pub from: i64,
+    /// The end.
+    pub to: i64,
+    /// What the job does in it.
+    pub part: Part,
+    /// The processors by number, as ranges.
+    pub cpus: Vec<(u32, u32)>,
 }
 
 impl Job {
@@ -99,8 +115,32 @@ impl Job {
     }
 
     /// Returns the first start of the job.
-    pub(crate) fn first_start(&self) -> Option<i64> {
-        self.whole.map(|whole| whole.start).or(self.start)
+    pub fn first_start(&self) -> Option<i64> {
+        let first = self.whole.map(|whole| whole.start).or_else(|| Some(self.stays.first()?.from));
+        first.or(self.start)
+    }
+
+    /// Returns the whole job, if it has parts or is one.
+    pub(crate) fn whole(&self) -> Option<Whole> {
+        let (first, last) = (self.stays.first(), self.stays.last());
+        let runs = self.stays.iter().filter(|stay| stay.part == Part::Run);
+        let ran = runs.map(|stay| stay.to.saturating_sub(stay.from)).sum();
+        let of_stays = first.zip(last).map(|(first, last)| Whole { start: first.from, end: last.to, ran });
+        self.whole.or(of_stays)
+    }
+
+    /// Returns the parts of the job as jobs; none if it has none.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Job> {
+        self.stays.iter().map(|stay| Job {
+            start: Some(stay.from),
+            end: Some(stay.to),
+            procs: stay.cpus.iter().map(|(low, high)| u64::from(high.saturating_sub(*low)) + 1).sum(),
+            cpus: stay.cpus.clone(),
+            part: stay.part,
+            whole: self.whole(),
+            stays: vec![],
+            ..self.clone()
+        })
     }
 
     /// Returns the start of the window of a job that waits.
@@ -137,7 +177,7 @@ pub enum State {
     Ended,
 }
 
-/// The time of a job that was moved, suspended or resized.
+/// The time of a job that was moved, suspended, resized or put back into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole {
     /// The first start.

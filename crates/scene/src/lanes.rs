@@ -43,9 +43,7 @@ impl Lanes {
 
     /// Takes rows for a job that starts now, in the order of starts. Returns them as ranges, ends excluded.
     pub(crate) fn take(&mut self, start: i64, end: i64, procs: u64) -> Vec<(u32, u32)> {
-        let need = usize::try_from(procs.div_ceil(self.unit).max(1)).unwrap_or(usize::MAX);
-        let need = need.min(self.most);
-        let free_until = start.saturating_add(OVERLAP.min(end.saturating_sub(start) / 4));
+        let (need, free_until) = (self.need(procs), free_until(start, end));
         let mut free: Vec<usize> = vec![];
         let mut run = 0;
         for (row, taken) in self.taken_until.iter().enumerate() {
@@ -75,6 +73,26 @@ impl Lanes {
         self.occupy(free, end)
     }
 
+    /// Takes the rows that a job had before, if they are free.
+    pub(crate) fn take_again(
+        &mut self,
+        start: i64,
+        end: i64,
+        procs: u64,
+        rows: &[(u32, u32)],
+    ) -> Option<Vec<(u32, u32)>> {
+        let single = || rows.iter().flat_map(|(low, above)| *low..*above).map(|row| row as usize);
+        let is_free =
+            |row: usize| self.taken_until.get(row).is_some_and(|taken| *taken <= free_until(start, end));
+        let fits = single().count() == self.need(procs) && single().all(is_free);
+        fits.then(|| self.occupy(single().collect(), end))
+    }
+
+    /// Returns the number of rows for so many processors.
+    fn need(&self, procs: u64) -> usize {
+        usize::try_from(procs.div_ceil(self.unit).max(1)).unwrap_or(usize::MAX).min(self.most)
+    }
+
     fn occupy(&mut self, rows: Vec<usize>, end: i64) -> Vec<(u32, u32)> {
         let mut ranges: Vec<(u32, u32)> = vec![];
         for row in rows {
@@ -89,6 +107,11 @@ impl Lanes {
         }
         ranges
     }
+}
+
+/// Returns the latest end of a bar in a row that is free for the next one.
+fn free_until(start: i64, end: i64) -> i64 {
+    start.saturating_add(OVERLAP.min(end.saturating_sub(start) / 4))
 }
 
 #[cfg(test)]

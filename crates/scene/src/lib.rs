@@ -42,14 +42,14 @@ pub use clock::{Clock, DAY, HOUR, MINUTE, SECOND, span, whole_step};
 pub use colour::{ColourBy, Entry, Legend};
 pub use curves::{CurvePart, Curves};
 pub use embedded::Embedded;
-pub use job::{ANY_GPU, Cause, Job, Part, RUN_NUMBERS, State, Whole};
+pub use job::{ANY_GPU, Cause, Job, Part, RUN_NUMBERS, State, Stay, Whole};
 pub use opening::Opening;
 pub use palette::{Inks, Rgb};
 pub use picture::{Picture, PictureRequest};
 pub use schedule::{Pool, QueueStep, Schedule};
 pub use sizes::PAINT;
 pub use style::{rules, used_rules};
-pub use tile::{Shade, Tile, TileBar, TileRequest};
+pub use tile::{PackedTile, Shade, Tile, TileBar, TileRequest};
 
 /// The chart of a page, which uses the painter: its view, its parts and its control by mouse and keys.
 pub const CHART: &str = include_str!("../assets/chart.js");

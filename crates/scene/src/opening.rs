@@ -11,6 +11,9 @@ const BARS: i64 = 200;
 /// The most jobs of other users whose starts a first view of a daemon includes.
 const JOBS: usize = 20;
 
+/// The least past of a first view of a daemon.
+const PAST_LEAST: i64 = 5 * MINUTE;
+
 /// The least number of parts of a run whose use is compared.
 const PARTS_LEAST: i64 = 8;
 
@@ -30,14 +33,14 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Returns the first view: of a run its busiest hour, of a daemon from one hour back to the last promised start of the user's own jobs, or of
+    /// Returns the first view: of a run its busiest hour, of a daemon from one hour back, or from the first job on, to the last promised start of the user's own jobs, or of
     /// the first twenty. O(n log n) for n jobs.
     pub fn new(schedule: &Schedule<'_>, bars: &Bars) -> Opening {
-        if schedule.live { ahead(schedule) } else { busiest(schedule, bars) }
+        if schedule.live { ahead(schedule, bars) } else { busiest(schedule, bars) }
     }
 }
 
-fn ahead(schedule: &Schedule<'_>) -> Opening {
+fn ahead(schedule: &Schedule<'_>, bars: &Bars) -> Opening {
     let start = |job: &Job| job.window().filter(|_| job.state.is_before_start());
     let own = schedule.jobs.iter().filter(|job| schedule.is_own(job)).filter_map(|job| start(job)).max();
     let first = || {
@@ -48,7 +51,10 @@ fn ahead(schedule: &Schedule<'_>) -> Opening {
     let last = own.or_else(first).unwrap_or(schedule.now).saturating_sub(schedule.now);
     // A job that starts at the right edge is seen, too.
     let to = (last + last / 10).clamp(30 * MINUTE, DAY);
-    Opening { from: schedule.now.saturating_sub(HOUR), to: schedule.now.saturating_add(to), at: None }
+    // Before the first job there is nothing to be seen.
+    let known = bars.range.map_or(0, |(first, _)| schedule.now.saturating_sub(first));
+    let back = known.saturating_add(known / 10).clamp(PAST_LEAST, HOUR);
+    Opening { from: schedule.now.saturating_sub(back), to: schedule.now.saturating_add(to), at: None }
 }
 
 fn busiest(schedule: &Schedule<'_>, bars: &Bars) -> Opening {
@@ -125,10 +131,16 @@ mod tests {
             let opening = Opening::new(schedule, &Bars::new(schedule));
             (opening.from, opening.to)
         };
-        assert_eq!(ends(&schedule), (-HOUR, 9 * HOUR + 54 * MINUTE), "the first twenty");
+        assert_eq!(ends(&schedule), (-5 * MINUTE, 9 * HOUR + 54 * MINUTE), "the first twenty");
         schedule.uid = Some(7);
-        assert_eq!(ends(&schedule), (-HOUR, 2 * HOUR + 12 * MINUTE));
+        assert_eq!(ends(&schedule), (-5 * MINUTE, 2 * HOUR + 12 * MINUTE));
         schedule.jobs.to_mut().clear();
-        assert_eq!(ends(&schedule), (-HOUR, 30 * MINUTE));
+        assert_eq!(ends(&schedule), (-5 * MINUTE, 30 * MINUTE));
+        // From the first job on, but one hour at most.
+        for (age, past) in [(20 * MINUTE, 22 * MINUTE), (9 * HOUR, HOUR)] {
+            let (start, end) = (Some(-age), Some(MINUTE - age));
+            let ran = Job { state: State::Ended, procs: 1, start, end, ..Job::default() };
+            assert_eq!(ends(&Schedule::of_jobs(8, [ran])), (-past, 30 * MINUTE));
+        }
     }
 }

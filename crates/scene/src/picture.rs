@@ -533,14 +533,22 @@ impl<'a> Picture<'a> {
                 rect class="rule" x="0.5" y=(Px(curve.top + TITLE - 0.5)) width=(Px(self.width - 1.0)) height=(Px(curve.kind.height())) {}
                 @if !single { (self.curve_names(curve.top, 20.0 + curve.title.chars().count() as f64 * LETTERS[1])) }
                 @for (pool, parts) in pools.iter().enumerate() {
-                    @for (from, part) in begins.iter().zip(parts) { (self.curve(&curve, pool, part, [*from, column])) }
+                    @let is_covered = is_covered(&curve, parts, &pools[pool + 1..]);
+                    @for (from, part) in begins.iter().zip(parts) { (self.curve(&curve, pool, part, [*from, column], is_covered)) }
                 }
             }
         }
     }
 
     /// Draws a part of the curve of a pool.
-    fn curve(&self, curve: &CurveBox, pool: usize, part: &CurvePart, [from, column]: [i64; 2]) -> Markup {
+    fn curve(
+        &self,
+        curve: &CurveBox,
+        pool: usize,
+        part: &CurvePart,
+        [from, column]: [i64; 2],
+        is_covered: bool,
+    ) -> Markup {
         let height = curve.kind.height();
         let rise = |value: f64| curve.top + TITLE + height - (value / curve.high).min(1.0) * (height - 2.0);
         let area = |values: &[(u32, i64)]| self.area(from, column, values, &rise);
@@ -551,7 +559,8 @@ impl<'a> Picture<'a> {
                 @if curve.kind == CurveKind::Held && self.marked.is_some() { (path(&class, &area(&sums(&part.held, &part.reserved)), 0.25, None)) }
                 (path(&class, &area(values), 0.55, None))
             } @else {
-                path class={ "curve " (class) } stroke-dasharray=[dashes(pool)] d=(self.steps(from, column, values, &rise)) {}
+                @let (under, dashes) = if is_covered { ("under ", None) } else { ("", dashes(pool)) };
+                path class={ "curve " (under) (class) } stroke-dasharray=[dashes] d=(self.steps(from, column, values, &rise)) {}
             }
             @if curve.kind == CurveKind::Early { (path("bad", &area(&part.late), 0.55, None)) }
         }
@@ -753,6 +762,12 @@ fn sums(one: &[(u32, i64)], other: &[(u32, i64)]) -> Vec<(u32, i64)> {
 fn rounded(number: f64) -> f64 {
     let ten = 10f64.powf(number.max(1.0).log10().floor());
     [1.0, 2.0, 5.0].map(|step| step * ten).into_iter().find(|step| *step >= number).unwrap_or(10.0 * ten)
+}
+
+/// Returns whether the curve of a pool lies below that of a later one. It is drawn so wide that both are visible.
+fn is_covered(curve: &CurveBox, parts: &[CurvePart], above: &[Vec<CurvePart>]) -> bool {
+    let is_same = |(one, other): (&CurvePart, &CurvePart)| (curve.values)(one) == (curve.values)(other);
+    above.iter().any(|other| parts.iter().zip(other).all(is_same))
 }
 
 fn whole(number: f64) -> i64 {

@@ -33,7 +33,7 @@ const DARK: Theme = Theme {
 
 /// Rules that are independent of the theme.
 const SHAPES: &str = "\
-.scene .rim,.scene .edge,.scene .rule,.scene .curve{fill:none}.scene .curve{stroke-width:1.5}\
+.scene .rim,.scene .edge,.scene .rule,.scene .curve{fill:none}.scene .curve{stroke-width:1.5}.scene .curve.under{stroke-width:5;stroke-opacity:.45}\
 .scene .name{font-size:11px}.scene .title{font-weight:600}.scene .mark{font-size:11px;text-anchor:end;paint-order:stroke;stroke-width:3px}";
 
 /// Returns the rules of a theme for pictures with the class `scene` below `scope`.

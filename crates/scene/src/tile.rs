@@ -2,6 +2,7 @@
 //!
 //! It costs as much as the jobs in it, so a browser draws a million jobs as it draws a hundred.
 
+use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bars::Index;
@@ -81,6 +82,63 @@ impl Serialize for TileBar {
         let flags = u8::from(*failed) + 2 * u8::from(*unkept);
         (from, to, job, *kind as u8, class, rows, title, promise, flags, likely).serialize(serializer)
     }
+}
+
+/// A tile as a stream of differences has it: what repeats from bar to bar is the same text, and what follows from the rest is left out.
+///
+/// The end of a bar, its promise and its likely start are counted from its begin. Its rows are the first row and the number of rows of each
+/// range, one after the other, or the number of its only row. Empty fields at the end are absent. `unpacked` of chart.js reads it.
+#[derive(Clone, Debug)]
+pub struct PackedTile(pub Tile);
+
+impl Serialize for PackedTile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut tile = serializer.serialize_struct("Tile", 2)?;
+        tile.serialize_field("bars", &self.0.bars.iter().map(packed).collect::<Vec<_>>())?;
+        if let Some(shade) = &self.0.shade {
+            tile.serialize_field("shade", shade)?;
+        }
+        tile.end()
+    }
+}
+
+/// A field of a packed bar.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Field<'a> {
+    Number(i64),
+    Text(&'a str),
+    Numbers(Vec<i64>),
+    None(()),
+}
+
+fn packed(bar: &TileBar) -> Vec<Field<'_>> {
+    let TileBar { from, to, job, kind, class, rows, title, promise, failed, unkept, likely } = bar;
+    let since = |at: i64| at.saturating_sub(*from);
+    let flags = i64::from(*failed) + 2 * i64::from(*unkept);
+    let rows = match rows[..] {
+        [(low, above)] if above == low + 1 => Field::Number(low.into()),
+        _ => Field::Numbers(
+            rows.iter().flat_map(|(low, above)| [(*low).into(), (above - low).into()]).collect(),
+        ),
+    };
+    let mut fields = vec![
+        Field::Number(*from),
+        Field::Number(since(*to)),
+        Field::Number(*job),
+        Field::Number(*kind as i64),
+        Field::Number((*class).into()),
+        rows,
+    ];
+    let last = [
+        (!title.is_empty()).then_some(Field::Text(title)),
+        promise.map(|promise| Field::Number(since(promise))),
+        (flags > 0).then_some(Field::Number(flags)),
+        likely.map(|likely| Field::Numbers(likely.map(since).to_vec())),
+    ];
+    let given = last.iter().rposition(Option::is_some).map_or(0, |place| place + 1);
+    fields.extend(last.into_iter().take(given).map(|field| field.unwrap_or(Field::None(()))));
+    fields
 }
 
 /// How much of each cell is taken by short jobs.
@@ -274,6 +332,27 @@ mod tests {
     fn cells(tile: &Tile) -> Vec<u8> {
         let runs = tile.shade.iter().flat_map(|shade| shade.runs.clone());
         runs.flat_map(|(cells, shade, _)| vec![shade; cells as usize]).collect()
+    }
+
+    #[test]
+    fn a_packed_bar_has_no_empty_end() {
+        let bar = TileBar {
+            from: 1000,
+            to: 1500,
+            job: 7,
+            kind: Kind::Ran,
+            class: 2,
+            rows: vec![(3, 4)],
+            title: String::new(),
+            promise: None,
+            failed: false,
+            unkept: false,
+            likely: None,
+        };
+        let late = TileBar { rows: vec![(0, 2), (4, 9)], promise: Some(900), unkept: true, ..bar.clone() };
+        let tile = Tile { bars: vec![bar, late], shade: None };
+        let expected = serde_json::json!({"bars": [[1000, 500, 7, 0, 2, 3], [1000, 500, 7, 0, 2, [0, 2, 4, 5], null, -100, 2]]});
+        assert_eq!(serde_json::to_value(PackedTile(tile)).unwrap(), expected);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The lists of jobs at an instant, of which each page asks for the part that it shows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::http::StatusCode;
-use miserly_view::{Facts, LISTS, Lists, ListsPart, ListsRequest, Sort, Which};
+use miserly_view::{Facts, Job, LISTS, Lists, ListsPart, ListsRequest, Sort, Which};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -37,6 +37,8 @@ pub(crate) fn key_of(question: &impl Serialize) -> Result<String, Refusal> {
 pub(crate) struct Listing {
     pub(crate) facts: Arc<Facts>,
     lists: Lists,
+    /// The places of the jobs in the facts, in the order of their numbers; made by the first who asks for a job.
+    places: OnceLock<Vec<usize>>,
     answers: Mutex<BTreeMap<ListsQuestion, Arc<Packed>>>,
 }
 
@@ -76,7 +78,19 @@ impl ListsQuestion {
 
 impl Listing {
     pub(crate) fn new(facts: Arc<Facts>) -> Listing {
-        Listing { lists: Lists::new(&facts), facts, answers: Mutex::default() }
+        Listing { lists: Lists::new(&facts), facts, places: OnceLock::new(), answers: Mutex::default() }
+    }
+
+    /// Returns the job with a number. O(log n) for n jobs, but for the first one.
+    pub(crate) fn job(&self, number: i64) -> Option<&Job> {
+        let jobs = &self.facts.jobs;
+        let places = self.places.get_or_init(|| {
+            let mut places: Vec<usize> = (0..jobs.len()).collect();
+            places.sort_by_key(|place| jobs[*place].number);
+            places
+        });
+        let found = places.binary_search_by_key(&number, |place| jobs[*place].number).ok()?;
+        Some(&jobs[places[found]])
     }
 
     /// Returns the first rows.
@@ -116,5 +130,31 @@ impl Listing {
         }
         answers.insert(question.clone(), Arc::clone(&made));
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use miserly_view::{Account, Clock};
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_found_by_its_number() {
+        let jobs = [5, 3, 9].map(|number| Arc::new(Job { number, ..Job::default() }));
+        let facts = Facts {
+            now: 0,
+            clock: Clock::SinceStart,
+            title: String::new(),
+            live: true,
+            earlier: false,
+            uid: None,
+            pools: vec![],
+            jobs: jobs.to_vec(),
+            account: Account::default(),
+        };
+        let listing = Listing::new(Arc::new(facts));
+        let found = [3, 5, 9, 4].map(|number| listing.job(number).map(|job| job.number));
+        assert_eq!(found, [Some(3), Some(5), Some(9), None]);
     }
 }

@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use flate2::{Compress, Compression, Crc, FlushCompress};
+use tokio::sync::OnceCell;
 
 /// The header of a gzip stream: deflate, without name and time.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
@@ -24,12 +25,18 @@ const LAST: [u8; 2] = [3, 0];
 pub(crate) struct Packed {
     plain: Bytes,
     deflated: OnceLock<Bytes>,
-    /// The text as blocks that refer to the part of a stream before it, by that part.
-    chained: Mutex<Vec<(Weak<Packed>, Bytes)>>,
+    /// The text as blocks that refer to the last parts of a stream before it, by those parts.
+    chained: Mutex<Vec<Chained>>,
 }
 
+/// The parts of a stream before a text, and the blocks behind them, made by the first who asks.
+type Chained = (Vec<Weak<Packed>>, Arc<OnceCell<Bytes>>);
+
 /// The most different parts before a text for which its blocks are kept.
-const CHAINED_MOST: usize = 8;
+const CHAINED_MOST: usize = 16;
+
+/// The parts of a stream to which the next one refers.
+pub(crate) const BEFORE_MOST: usize = 4;
 
 impl Packed {
     pub(crate) fn new(text: String) -> Packed {
@@ -37,26 +44,46 @@ impl Packed {
     }
 
     /// Returns the text as blocks of a deflate stream. They refer to nothing before them and are complete, so they can follow any others.
-    fn deflated(&self) -> Bytes {
+    pub(crate) fn deflated(&self) -> Bytes {
         self.deflated.get_or_init(|| deflate(&[], &self.plain).into()).clone()
     }
 
-    /// Returns the text as the part of a stream behind another one. Events resemble those before them, so the blocks refer to these.
-    pub(crate) fn part(&self, before: Option<&Arc<Packed>>, compressed: bool) -> Bytes {
-        let Some(before) = before.filter(|_| compressed) else {
-            return if compressed { self.deflated() } else { self.plain.clone() };
-        };
-        let mut chained = self.chained.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = Arc::downgrade(before);
-        if let Some((_, known)) = chained.iter().find(|(other, _)| other.ptr_eq(&key)) {
-            return known.clone();
+    /// Returns the text as the part of a stream behind others. Events resemble those before them, so the blocks refer to these. Streams with
+    /// the same parts share the work.
+    pub(crate) async fn part(self: &Arc<Packed>, before: &[Arc<Packed>], compressed: bool) -> Bytes {
+        if !compressed {
+            return self.plain.clone();
         }
-        let made = Bytes::from(deflate(&before.plain, &self.plain));
+        let (text, others, cell) = (Arc::clone(self), before.to_vec(), self.behind(before));
+        let make = async move {
+            let before = move || others.iter().flat_map(|other| other.plain.clone()).collect::<Vec<u8>>();
+            let made = tokio::task::spawn_blocking(move || deflate(&before(), &text.plain)).await;
+            // Without its part a page misses a change, and connects again.
+            Bytes::from(made.unwrap_or_default())
+        };
+        cell.get_or_init(|| make).await.clone()
+    }
+
+    fn behind(&self, before: &[Arc<Packed>]) -> Arc<OnceCell<Bytes>> {
+        let mut chained = self.chained.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |others: &[Weak<Packed>]| {
+            others.len() == before.len()
+                && others.iter().zip(before).all(|(one, other)| one.as_ptr() == Arc::as_ptr(other))
+        };
+        if let Some((_, known)) = chained.iter().find(|(others, _)| is_same(others)) {
+            return Arc::clone(known);
+        }
         if chained.len() >= CHAINED_MOST {
             chained.remove(0);
         }
-        chained.push((key, made.clone()));
-        made
+        let cell = Arc::default();
+        chained.push((before.iter().map(Arc::downgrade).collect(), Arc::clone(&cell)));
+        cell
+    }
+
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.plain).into_owned()
     }
 
     /// Returns the text as the answer to a request with these headers.
@@ -140,17 +167,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn parts_of_a_stream_can_be_read_as_they_come() {
+    #[tokio::test]
+    async fn parts_of_a_stream_can_be_read_as_they_come() {
         let squares: String = (0..3000_u64).map(|number| (number * number).to_string()).collect();
         let text = |number: u32| format!("{squares}number {number}");
         let parts = [1, 2, 3, 4].map(|number| Arc::new(Packed::new(text(number))));
         let mut bytes = HEAD.to_vec();
         // The third part is for a reader that has just come.
-        for (part, before) in parts.iter().zip([None, Some(0), None, Some(2)]) {
-            let before = before.map(|place: usize| &parts[place]);
-            let part = part.part(before, true);
-            assert!(before.is_none() || part.len() < 300, "{} bytes", part.len());
+        for (part, before) in parts.iter().zip([&parts[..0], &parts[..1], &parts[..0], &parts[1..3]]) {
+            let part = part.part(before, true).await;
+            assert!(before.is_empty() || part.len() < 300, "{} bytes", part.len());
             bytes.extend(part);
         }
         let expected: String = [1, 2, 3, 4].map(text).concat();

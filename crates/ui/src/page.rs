@@ -11,7 +11,7 @@ const ROWS_FIRST: usize = 10;
 
 /// Returns the page: with its content and its key, or empty for a visit that has a key already.
 pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
-    let moment = shown.map(|shown| &shown.state.moment.moment);
+    let moment = shown.map(|shown| &shown.moment);
     let lists = shown.map(|shown| shown.listing.first(ROWS_FIRST));
     let lists = lists.as_ref();
     let title = moment.map_or("Miserly", |moment| &moment.title);
@@ -43,9 +43,10 @@ pub(crate) fn page(shown: Option<&Shown>, key: Option<&str>) -> String {
                     label { "Colour " select id="by" {} }
                     div role="toolbar" aria-label="Share the view" {
                         button type="button" id="link" title="The address of this view, without a key" { "Copy link" }
-                        button type="button" id="svg" title="The chart as it is shown, as SVG" { "Save SVG" }
-                        button type="button" id="png" title="The chart as it is shown, as PNG of twice its size" { "Save PNG" }
-                        button type="button" id="pdf" title="The chart as it is shown, printed on a page of its size or saved as PDF" { "Save PDF" }
+                        span { "Save as" }
+                        button type="button" id="svg" title="The chart as it is shown, as SVG" aria-label="Save SVG" { "SVG" }
+                        button type="button" id="png" title="The chart as it is shown, as PNG of twice its size" aria-label="Save PNG" { "PNG" }
+                        button type="button" id="pdf" title="The chart as it is shown, printed on a page of its size or saved as PDF" aria-label="Save PDF" { "PDF" }
                     }
                     output id="saved" role="status" {}
                 }

@@ -18,8 +18,8 @@ const FEW: usize = 3;
 /// The parts up to which a list is compared with its patch.
 const SHORT: usize = 16;
 
-/// The most comparisons of parts of two lists: some milliseconds.
-const COMPARED_MOST: usize = 250_000;
+/// The most parts that may differ in two lists that are compared part by part.
+const EDITS_MOST: i64 = 300;
 
 /// Returns the patch that makes `old` to `new`, unless they are the same.
 pub(crate) fn diff(old: &Value, new: &Value) -> Option<Value> {
@@ -61,38 +61,18 @@ fn with_cuts(old: &[Value], new: &[Value]) -> Option<Map<String, Value>> {
     let left = old.len().min(new.len()) - begin;
     let end = old.iter().rev().zip(new.iter().rev()).take(left).take_while(|(old, new)| old == new).count();
     let (before, after) = (&old[begin..old.len() - end], &new[begin..new.len() - end]);
-    let cuts = if before.len() * after.len() > COMPARED_MOST {
-        vec![json!([begin, before.len(), after])]
-    } else {
-        cuts(begin, before, after)
-    };
+    let cuts = cuts(begin, before, after);
     let came: usize = cuts.iter().map(|cut| cut[2].as_array().map_or(0, Vec::len)).sum();
     (came < new.len()).then(|| Map::from_iter([(CUTS.to_owned(), cuts.into())]))
 }
 
-/// Returns the changes of a list with a longest common part. O(product of the lengths).
+/// Returns the changes of a list, as few as possible.
 fn cuts(begin: usize, old: &[Value], new: &[Value]) -> Vec<Value> {
-    let width = new.len() + 1;
-    // The length of the longest common part from each pair of places on.
-    let mut common = vec![0_u32; (old.len() + 1) * width];
-    for one in (0..old.len()).rev() {
-        for other in (0..new.len()).rev() {
-            common[one * width + other] = if old[one] == new[other] {
-                1 + common[(one + 1) * width + other + 1]
-            } else {
-                common[(one + 1) * width + other].max(common[one * width + other + 1])
-            };
-        }
-    }
-    let (mut one, mut other) = (0, 0);
+    // Behind the last common part.
+    let ends = [(old.len(), new.len())];
+    let (mut from, mut first) = (0, 0);
     let mut found = vec![];
-    while one < old.len() || other < new.len() {
-        let (from, first) = (one, other);
-        while (one < old.len() || other < new.len()) && old.get(one) != new.get(other) {
-            let goes = other == new.len()
-                || (one < old.len() && common[(one + 1) * width + other] >= common[one * width + other + 1]);
-            if goes { one += 1 } else { other += 1 }
-        }
+    for (one, other) in common(old, new).into_iter().chain(ends) {
         if (from, first) != (one, other) {
             let (gone, came) = (&old[from..one], &new[first..other]);
             let parts =
@@ -103,8 +83,67 @@ fn cuts(begin: usize, old: &[Value], new: &[Value]) -> Vec<Value> {
                 };
             found.push(json!([begin + from, gone.len(), parts]));
         }
-        (one, other) = (one + 1, other + 1);
+        (from, first) = (one + 1, other + 1);
     }
+    found
+}
+
+/// Returns the places of the parts that two lists have in common, ascending: as many as possible, or none if more than [`EDITS_MOST`] parts
+/// differ. O((n + m) d) for d parts that differ (Myers 1986, "An O(ND) difference algorithm").
+fn common(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+    let at = |diagonal: i64| usize::try_from(diagonal + EDITS_MOST + 1).unwrap_or(0);
+    let place = |place: i64| usize::try_from(place).unwrap_or(0);
+    let size = |list: &[Value]| i64::try_from(list.len()).unwrap_or(i64::MAX);
+    let (ends, same) = ((size(old), size(new)), |one: i64, other: i64| old[place(one)] == new[place(other)]);
+    // The place in `old` that so many edits reach on each diagonal, and the diagonal before.
+    let mut reached = vec![0_i64; at(EDITS_MOST + 1) + 1];
+    let step = |reached: &[i64], edits: i64, diagonal: i64| {
+        let (before, after) = (reached[at(diagonal - 1)], reached[at(diagonal + 1)]);
+        let comes = diagonal == -edits || (diagonal != edits && before < after);
+        if comes { (after, diagonal + 1) } else { (before + 1, diagonal - 1) }
+    };
+    let mut steps = vec![];
+    for edits in 0..=EDITS_MOST {
+        steps.push(reached.clone());
+        for diagonal in (-edits..=edits).step_by(2) {
+            let (mut one, _) = step(&reached, edits, diagonal);
+            while one < ends.0 && one - diagonal < ends.1 && one >= diagonal && same(one, one - diagonal) {
+                one += 1;
+            }
+            reached[at(diagonal)] = one;
+            if one >= ends.0 && one - diagonal >= ends.1 {
+                return way_back(&steps, ends, step)
+                    .into_iter()
+                    .map(|(one, other)| (place(one), place(other)))
+                    .collect();
+            }
+        }
+    }
+    vec![]
+}
+
+/// Returns the common parts on the way that the edits took, ascending.
+fn way_back(
+    steps: &[Vec<i64>],
+    ends: (i64, i64),
+    step: impl Fn(&[i64], i64, i64) -> (i64, i64),
+) -> Vec<(i64, i64)> {
+    let (mut one, mut other) = ends;
+    let mut found = vec![];
+    for (edits, reached) in steps.iter().enumerate().rev() {
+        let edits = i64::try_from(edits).unwrap_or(0);
+        let (from, diagonal) = step(reached, edits, one - other);
+        while (edits == 0 && one > 0 && other > 0) || (edits > 0 && one > from) {
+            (one, other) = (one - 1, other - 1);
+            found.push((one, other));
+        }
+        if edits > 0 {
+            // The edit itself: a part that went, or one that came.
+            let before = if diagonal == one - other - 1 { one - 1 } else { one };
+            (one, other) = (before, before - diagonal);
+        }
+    }
+    found.reverse();
     found
 }
 
@@ -185,6 +224,37 @@ mod tests {
                 Some(patch) => prop_assert_eq!(patched(Some(&old), &patch), Some(new)),
             }
         }
+    }
+
+    proptest! {
+        /// No patch of parts that came and went has fewer of them.
+        #[test]
+        fn a_list_has_few_changes(old in prop::collection::vec(0..4u8, 0..40), new in prop::collection::vec(0..4u8, 0..40)) {
+            let [one, other] = [&old, &new].map(|list| list.iter().map(|part| json!(part)).collect::<Vec<_>>());
+            let common = common(&one, &other);
+            prop_assert!(common.iter().all(|(place, to)| one[*place] == other[*to]));
+            prop_assert!(common.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
+            let mut longest = vec![vec![0; other.len() + 1]; one.len() + 1];
+            for (at, part) in one.iter().enumerate() {
+                for (to, came) in other.iter().enumerate() {
+                    longest[at + 1][to + 1] =
+                        if part == came { longest[at][to] + 1 } else { longest[at][to + 1].max(longest[at + 1][to]) };
+                }
+            }
+            prop_assert_eq!(common.len(), longest[one.len()][other.len()]);
+        }
+    }
+
+    #[test]
+    fn a_long_list_that_moved_has_a_short_patch() {
+        let parts =
+            |first: u32| json!((first..first + 5000).map(|job| json!({"job": job})).collect::<Vec<_>>());
+        let patch = diff(&parts(0), &parts(20)).unwrap();
+        assert!(patch.to_string().len() < 300, "{patch}");
+        assert_eq!(patched(Some(&parts(0)), &patch), Some(parts(20)));
+        // All parts differ.
+        let patch = diff(&parts(0), &parts(9000)).unwrap();
+        assert_eq!(patched(Some(&parts(0)), &patch), Some(parts(9000)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The routes of the page.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,14 +18,14 @@ use miserly_api::client::DaemonSocket;
 use miserly_scene::{Picture, PictureRequest, card};
 use miserly_view::dependencies;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
+use tokio::time::{sleep, sleep_until};
 
 use crate::actions::{self, Action, Offers, Question};
 use crate::answer::Refusal;
 use crate::guard::{Guard, check_host, check_key};
 use crate::lists::{Listing, ListsQuestion, key_of};
 use crate::live::{Have, Live, PageMoment};
-use crate::packed::{Packed, response, stream_head, takes_gzip};
+use crate::packed::{BEFORE_MOST, Packed, response, stream_head, takes_gzip};
 use crate::wanted::{Wanted, Watchers};
 use crate::{assets, page};
 
@@ -163,34 +164,37 @@ async fn events(
     let live = Arc::clone(&site.live);
     let posted = live.subscribe();
     let watcher = site.watchers.add(watcher, wanted.checked()?)?;
-    let have = have.map(|version| Have { version, wanted: String::new() });
+    let have = have.map(|version| Have { version, wanted: "".into() });
     let comment = Arc::new(Packed::new(":\n\n".to_owned()));
-    let begin = (live, posted, watcher, have, None::<Arc<Packed>>);
-    let parts = unfold(begin, move |(live, mut posted, mut watcher, have, last)| {
+    let begin = (live, posted, watcher, have, Vec::<Arc<Packed>>::new());
+    let parts = unfold(begin, move |(live, mut posted, mut watcher, have, mut before)| {
         let comment = Arc::clone(&comment);
         async move {
             loop {
                 let shown = live.after(have.as_ref().map(|have| have.version)).await;
                 let wanted = Arc::clone(&watcher.wanted.borrow_and_update());
-                let next = Have { version: shown.version, wanted: wanted.key.clone() };
-                if have.as_ref() != Some(&next) {
-                    let event = shown.event(have.as_ref(), &wanted).await;
-                    let part = event.part(last.as_ref(), compressed);
-                    return Some((part, (live, posted, watcher, Some(next), Some(event))));
-                }
-                let changed = async {
+                let next = Have { version: shown.version, wanted: Arc::clone(&wanted.key) };
+                let event = if have.as_ref() == Some(&next) {
+                    let silence = sleep(SILENCE_MOST);
+                    let chart = async {
+                        match shown.chart_due() {
+                            Some(due) => sleep_until(due).await,
+                            None => pending().await,
+                        }
+                    };
                     tokio::select! {
-                        changed = posted.changed() => changed,
-                        changed = watcher.wanted.changed() => changed,
+                        changed = posted.changed() => { changed.ok()?; continue }
+                        changed = watcher.wanted.changed() => { changed.ok()?; continue }
+                        () = chart => continue,
+                        () = silence => Arc::clone(&comment),
                     }
+                } else {
+                    shown.event(have.as_ref(), &wanted).await
                 };
-                let Ok(changed) = timeout(SILENCE_MOST, changed).await else {
-                    return Some((
-                        comment.part(last.as_ref(), compressed),
-                        (live, posted, watcher, have, Some(comment)),
-                    ));
-                };
-                changed.ok()?;
+                let part = event.part(&before, compressed).await;
+                before.push(event);
+                before.drain(..before.len().saturating_sub(BEFORE_MOST));
+                return Some((part, (live, posted, watcher, Some(next), before)));
             }
         }
     });
@@ -258,9 +262,9 @@ async fn card_of(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let found = card(&shown.listing.facts.schedule(), &shown.bars, job);
     let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such job");
-    Ok(packed(&found.ok_or_else(none)?).answer(&headers))
+    let job = shown.listing.job(job).ok_or_else(none)?;
+    Ok(packed(&card(&shown.listing.facts.schedule(), job)).answer(&headers))
 }
 
 /// The chart as a file.
@@ -271,8 +275,8 @@ async fn saved(
 ) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
     let made = move || {
-        let facts = &shown.listing.facts;
-        let picture = Picture::of_page(&shown.bars, &facts.clock, &request)?;
+        let facts = &shown.chart.facts;
+        let picture = Picture::of_page(&shown.chart.bars, &facts.clock, &request)?;
         Some(picture.file(&facts.title, request.dark))
     };
     let wrong = || Refusal::new(StatusCode::BAD_REQUEST, "there is no picture of this part or of this size");
@@ -326,7 +330,7 @@ async fn log(
 /// The jobs that would start now by the word of the daemon.
 async fn offers(State(site): State<Site>, headers: HeaderMap) -> Result<Response, Refusal> {
     let shown = site.live.latest().await;
-    let offers = site.offers.of(site.daemon()?, &shown.state.moment.moment).await?;
+    let offers = site.offers.of(site.daemon()?, &shown.moment).await?;
     Ok(packed(&offers).answer(&headers))
 }
 

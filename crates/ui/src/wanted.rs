@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
-use miserly_scene::{CurvePart, TileRequest};
+use miserly_scene::{Bars, CurvePart, PackedTile, TileRequest};
+use miserly_view::Moment;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::answer::Refusal;
-use crate::lists::{ListsQuestion, key_of};
-use crate::live::Shown;
+use crate::lists::{Listing, ListsQuestion, key_of};
+use crate::live::{Chart, ProcessorMap};
 
 /// The most parts of the chart of a page.
 const PARTS_MOST: usize = 64;
@@ -35,9 +36,12 @@ pub(crate) struct Wanted {
     tiles: BTreeMap<String, TileRequest>,
     /// The parts of the curves, by names of the page.
     curves: BTreeMap<String, CurvesRequest>,
+    /// Whether it wants the map of the processors, and the last changes.
+    map: bool,
+    changes: bool,
     /// The same as a text, by which pages that want the same are known.
     #[serde(skip)]
-    pub(crate) key: String,
+    pub(crate) key: Arc<str>,
 }
 
 /// A part of the curves.
@@ -57,29 +61,33 @@ impl Wanted {
         if self.tiles.len() + self.curves.len() > PARTS_MOST {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "there are too many parts of the chart"));
         }
-        let key = key_of(&self)?;
+        let key = key_of(&self)?.into();
         Ok(Arc::new(Wanted { key, ..self }))
     }
 
-    /// Returns the parts. A part of the chart that does not exist is null.
-    pub(crate) fn parts_of(&self, shown: &Shown) -> Value {
-        let lists = self.lists.as_ref().map(|question| shown.listing.part(question));
-        let tiles: BTreeMap<&String, Value> = self
-            .tiles
-            .iter()
-            .map(|(name, request)| (name, shown.bars.tile(request).map_or(Value::Null, |tile| json!(tile))))
-            .collect();
-        let curves: BTreeMap<&String, Option<Vec<CurvePart>>> =
-            self.curves.iter().map(|(name, request)| (name, request.part_of(shown))).collect();
-        json!({"lists": lists, "tiles": tiles, "curves": curves})
+    /// Returns the rows of the lists.
+    pub(crate) fn lists_of(&self, listing: &Listing) -> Option<Value> {
+        self.lists.as_ref().map(|question| listing.part(question))
+    }
+
+    /// Returns the parts of the chart. One that does not exist is null.
+    pub(crate) fn chart_of(&self, chart: &Chart) -> Value {
+        let bars = &chart.bars;
+        let tiles = self.tiles.iter().map(|(name, request)| (name, bars.tile(request).map(PackedTile)));
+        let tiles: BTreeMap<&String, Option<PackedTile>> = tiles.collect();
+        let curves = self.curves.iter().map(|(name, request)| (name, request.part_of(bars)));
+        let curves: BTreeMap<&String, Option<Vec<CurvePart>>> = curves.collect();
+        let map = self.map.then(|| ProcessorMap::new(&chart.facts, Moment::without_jobs(&chart.facts)));
+        let changes = self.changes.then_some(&chart.changes);
+        json!({"tiles": tiles, "curves": curves, "map": map, "changes": changes})
     }
 }
 
 impl CurvesRequest {
-    fn part_of(&self, shown: &Shown) -> Option<Vec<CurvePart>> {
+    fn part_of(&self, bars: &Bars) -> Option<Vec<CurvePart>> {
         let CurvesRequest { from, column, columns } = *self;
         let is_allowed = column >= 1 && (1..=COLUMNS_MOST).contains(&columns);
-        let part = || shown.bars.curves.iter().map(|curves| curves.part(from, column, columns)).collect();
+        let part = || bars.curves.iter().map(|curves| curves.part(from, column, columns)).collect();
         is_allowed.then(part)
     }
 }

@@ -236,9 +236,9 @@ const QUEUES: [(&str, &str); 3] = [
 const IS_SHOWN: &str =
     "document.querySelectorAll('#waiting tbody tr').length > 0 && chart.painted?.length > 0";
 
-/// Returns the nodes, the height, the number and the longest of the long tasks in 20 s, their sum, and the bytes of the page.
+/// Returns the nodes, the height, the number and the longest of the long tasks from the load on and in 20 s, their sum, and the bytes of the page.
 const BUSY: &str = "(async () => { const tasks = [];
-    new PerformanceObserver(list => tasks.push(...list.getEntries().map(entry => Math.round(entry.duration)))).observe({ type: 'longtask' });
+    new PerformanceObserver(list => tasks.push(...list.getEntries().map(entry => Math.round(entry.duration)))).observe({ type: 'longtask', buffered: true });
     await new Promise(done => setTimeout(done, 20000));
     const page = performance.getEntriesByType('navigation')[0].encodedBodySize;
     return [document.getElementsByTagName('*').length, document.documentElement.scrollHeight, tasks.length, Math.max(0, ...tasks),

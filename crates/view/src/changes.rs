@@ -19,10 +19,12 @@ const OF_ARRAY_MOST: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The instant of the facts that have it.
+    #[serde(skip)]
     pub at: i64,
     /// The instant as text.
     pub text: String,
     /// The number of the job.
+    #[serde(skip)]
     pub job: i64,
     /// The change, in words.
     pub sentence: String,

@@ -89,25 +89,32 @@ fn job_at(job: &Arc<Job>, now: i64) -> Option<Arc<Job>> {
     if job.submitted > now {
         return None;
     }
-    let started = job.start.filter(|start| *start <= now);
+    // An attempt before the last start ended without a result, and the job waited again.
+    let attempt = || job.stays.iter().take_while(|stay| stay.from <= now).last().filter(|stay| now < stay.to);
+    let started = job.start.filter(|start| *start <= now).or_else(|| Some(attempt()?.from));
     let ended = job.end.filter(|end| job.state == State::Ended && *end <= now);
     let (state, word) = match (started, ended, job.state) {
         (_, Some(_), _) => return Some(Arc::clone(job)),
+        (Some(_), None, State::Ended) if !job.stays.is_empty() && attempt().is_none() => {
+            (State::Suspended, "suspended")
+        }
         (Some(_), None, State::Opportunistic | State::Parked) => (State::Opportunistic, "opportunistic"),
         (Some(_), None, _) => (State::Running, "running"),
         (None, None, State::Held) => (State::Held, "held"),
         (None, None, _) => (State::Waiting, "queued"),
     };
     let end = started.filter(|_| state == State::Running).map(|start| start.saturating_add(job.limit));
-    let (word, start, job) = (word.to_owned(), started, Job::clone(job));
-    let cpus = if state == State::Running { job.cpus.clone() } else { vec![] };
-    Some(Arc::new(Job { state, word, start, end, cpus, causes: vec![], likely: None, ..job }))
+    let (word, start) = (word.to_owned(), started);
+    let cpus = attempt().map_or_else(|| job.cpus.clone(), |stay| stay.cpus.clone());
+    let cpus = if state == State::Running { cpus } else { vec![] };
+    let (causes, stays) = (vec![], vec![]);
+    Some(Arc::new(Job { state, word, start, end, cpus, causes, stays, likely: None, ..Job::clone(job) }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Moment;
+    use crate::{Moment, Part, Stay};
 
     /// Returns a job that was submitted at 0, with its start and its end.
     fn job(number: i64, procs: u64, memory: u64, start: i64, end: i64) -> Job {
@@ -155,6 +162,25 @@ mod tests {
                  or for a condition that is not stored",
             ]
         );
+    }
+
+    #[test]
+    fn a_job_is_in_the_attempt_of_the_instant() {
+        let stay = |from, to, cpu| Stay { from, to, part: Part::Run, cpus: vec![(cpu, cpu)] };
+        let requeued = Job {
+            stays: vec![stay(100, 150, 3), stay(200, 230, 5), stay(260, 300, 6)],
+            ..job(1, 1, 0, 200, 300)
+        };
+        let facts = Facts { now: 1000, jobs: vec![requeued.into()], ..facts() };
+        let then = |now| {
+            let job = facts.at(now).jobs[0].clone();
+            (job.state, job.start, job.cpus.clone())
+        };
+        assert_eq!(then(120), (State::Running, Some(100), vec![(3, 3)]));
+        assert_eq!(then(160), (State::Waiting, None, vec![]));
+        assert_eq!(then(210), (State::Running, Some(200), vec![(5, 5)]));
+        assert_eq!(then(240), (State::Suspended, Some(200), vec![]));
+        assert_eq!(then(270), (State::Running, Some(200), vec![(6, 6)]));
     }
 
     #[test]

@@ -65,6 +65,6 @@ pub use usage::{UsageBy, UsageSums, cpu_hours, usage_sums};
 pub use words::{Sentences, cause_text};
 
 pub use miserly_scene::{
-    ANY_GPU, Bar, Bars, Card, Cause, Clock, Group, Job, Kind, RUN_NUMBERS, State, Tile, TileBar, TileRequest,
-    counted, span, whole_step,
+    ANY_GPU, Bar, Bars, Card, Cause, Clock, Group, Job, Kind, Part, RUN_NUMBERS, State, Stay, Tile, TileBar,
+    TileRequest, counted, span, whole_step,
 };

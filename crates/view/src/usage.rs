@@ -29,9 +29,10 @@ pub struct UsageSums {
     pub part: String,
     /// The jobs that ended.
     pub jobs: u64,
-    /// Of these, those that failed, were lost or were killed; not those that a user cancelled.
+    /// Of these, those that failed by themselves, were lost or were killed; not those of `cancelled`.
     pub failed: u64,
-    /// Of these, those that a user cancelled, and those that never ran because a job before them did not end as required.
+    /// Of these, those that a user cancelled or a stop of the daemon ended, and those that never ran because their latest start passed or a job
+    /// before them did not end as required.
     pub cancelled: u64,
     /// The processors of the jobs times the time for which their last attempts had them, in hours.
     pub cpu_hours: f64,
@@ -75,7 +76,7 @@ impl UsageSums {
         self.jobs += 1;
         match &job.phase {
             phase if phase.succeeded() => {}
-            Phase::Killed { by: KilledBy::User, .. }
+            Phase::Killed { by: KilledBy::User | KilledBy::Shutdown, .. }
             | Phase::Failed { why: Failure::Dependency | Failure::NotInTime, .. } => self.cancelled += 1,
             _ => self.failed += 1,
         }
@@ -176,6 +177,16 @@ mod tests {
             "usage": {"total": usage, "attempts": []},
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_job_that_others_ended_has_not_failed() {
+        let ended = |phase| JobView { phase: serde_json::from_value(phase).unwrap(), ..job("ann", 1, 3, 0) };
+        let killed = |by: &str| ended(json!({"state": "killed", "start": at(1), "end": at(3), "by": by}));
+        let not_run = |why: &str| ended(json!({"state": "failed", "why": why, "at": at(3), "message": ""}));
+        let jobs = [killed("user"), killed("shutdown"), killed("time"), not_run("dependency")];
+        let (_, all) = usage_sums(&jobs, UsageBy::User, &TimeZone::UTC);
+        assert_eq!((all.jobs, all.failed, all.cancelled), (4, 1, 3));
     }
 
     fn near(value: Option<f64>, expected: f64) {

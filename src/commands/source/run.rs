@@ -8,8 +8,10 @@ use anyhow::ensure;
 use miserly_core::{Host, Kind, Machine, Span, Time};
 use miserly_policies::PolicySpec;
 use miserly_run::{RECORDED, RunSetup};
-use miserly_sim::{Finished, Grouping, Label, LoggedStatus, Observer};
-use miserly_view::{ANY_GPU, Account, Clock, Facts, HostFacts, Job, PoolFacts, RUN_NUMBERS, State, plain};
+use miserly_sim::{Allocation, Finished, Grouping, Label, LoggedStatus, Observer};
+use miserly_view::{
+    ANY_GPU, Account, Clock, Facts, HostFacts, Job, Part, PoolFacts, RUN_NUMBERS, State, Stay, plain,
+};
 use miserly_workload::Estimates;
 
 use crate::args::RunArgs;
@@ -175,8 +177,21 @@ fn job(job: &Finished, pool: usize, start: i64) -> Job {
         promised_first: promised,
         unkept: job.broken,
         cpus: if job.allocations.is_empty() { ranges } else { vec![] },
+        stays: job.allocations.iter().flat_map(|allocation| stays(allocation, start)).collect(),
         ..Job::default()
     }
+}
+
+/// Returns an allocation as its transfers and its work. The log begins at `start`, milliseconds.
+fn stays(allocation: &Allocation, start: i64) -> impl Iterator<Item = Stay> {
+    let instant = |at: Time| start.saturating_add(at.ticks() / 1000);
+    let Allocation { from, to, worked: (work, over), pes } = allocation;
+    let parts = [(from, work, Part::Swap), (work, over, Part::Run), (over, to, Part::Swap)];
+    let cpus = pes.ranges().to_vec();
+    parts
+        .map(|(from, to, part)| Stay { from: instant(*from), to: instant(*to), part, cpus: cpus.clone() })
+        .into_iter()
+        .filter(|stay| stay.from < stay.to)
 }
 
 /// Returns the type of the GPUs of a job.

@@ -66,7 +66,7 @@ const DARK: Theme = Theme {
 const SHAPES: &str = "\
 .chart text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-variant-numeric:tabular-nums}\
 .chart .grid line,.chart .ticks line,.chart .axis{fill:none;stroke-width:1}\
-.chart .line{fill:none;stroke-width:2;stroke-linejoin:round}\
+.chart .line{fill:none;stroke-width:2;stroke-linejoin:round}.chart .line.under{stroke-width:6;stroke-opacity:.45}\
 .chart .dots{fill:none;stroke-width:2;stroke-linecap:round;stroke-opacity:.6}\
 .chart .dots.big{stroke-width:6;stroke-opacity:1}\
 .chart .band{stroke:none;fill-opacity:.16}\

@@ -32,7 +32,9 @@ pub(super) fn draw(chart: &Chart, series: &[DataSeries]) -> Drawing {
         @if has_data {
             (frame.behind())
             @for (n, series) in drawing.iter().enumerate() { (band(&frame, series.look(n), series)) }
-            @for (n, series) in drawing.iter().enumerate() { (curve(&frame, series.look(n), series)) }
+            @for (n, series) in drawing.iter().enumerate() {
+                (curve(&frame, series.look(n), series, is_covered(series, &drawing[n + 1..])))
+            }
             (frame.before())
         } @else {
             (frame.empty())
@@ -91,8 +93,16 @@ fn spots(frame: &PlotFrame, series: &DataSeries) -> Vec<PlotPoint> {
     }
 }
 
-fn curve(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
+/// Returns whether a curve lies below another one. It is drawn so wide that both are visible.
+fn is_covered(series: &DataSeries, above: &[DataSeries]) -> bool {
+    let connects = |series: &DataSeries| matches!(series.style, Style::Line | Style::Steps);
+    connects(series) && above.iter().any(|other| connects(other) && other.points == series.points)
+}
+
+fn curve(frame: &PlotFrame, n: usize, series: &DataSeries, is_covered: bool) -> Markup {
     let colour = colours::series(n);
+    // A dashed line below a dashed one has no gap.
+    let (class, dash) = if is_covered { ("line under ", "none") } else { ("line ", dash(n)) };
     let places: Vec<(f64, f64)> = spots(frame, series).into_iter().map(|spot| spot.place).collect();
     match series.style {
         Style::Points => {
@@ -100,11 +110,11 @@ fn curve(frame: &PlotFrame, n: usize, series: &DataSeries) -> Markup {
             html! { path class={ (size) (colour) } d=(SvgPath::dots(&places)) {} }
         }
         Style::Steps => {
-            html! { path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::steps(&places)) {} }
+            html! { path class={ (class) (colour) } stroke-dasharray=(dash) d=(SvgPath::steps(&places)) {} }
         }
         Style::Reference => html! { path class="axis" d=(SvgPath::along(&places)) {} },
         Style::Line => html! {
-            path class={ "line " (colour) } stroke-dasharray=(dash(n)) d=(SvgPath::along(&places)) {}
+            path class={ (class) (colour) } stroke-dasharray=(dash) d=(SvgPath::along(&places)) {}
             @if places.len() <= MARKED {
                 g class={ "marks " (colour) } { @for &(x, y) in &places { (mark(n, x, y)) } }
             }

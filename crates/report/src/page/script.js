@@ -52,7 +52,7 @@
       memory.set(root.dataset.theme);
       schedules.forEach(redraw);
     };
-    document.querySelector('header').prepend(button('Light / dark', 'Switch between light and dark', press));
+    document.querySelector('header').prepend(button('Light / dark', 'Light / dark theme', press));
   }
 
   // ---- The read-out beside the pointer.
@@ -86,6 +86,8 @@
   /** Elements that bring their own text say it at once, and on touch; the browser's own way would be slow, and twice. */
   function titles(svg) {
     for (const title of svg.querySelectorAll('title')) {
+      // An element of SVG has no name without a role.
+      if (!title.parentNode.hasAttribute('role')) title.parentNode.setAttribute('role', 'img');
       title.parentNode.setAttribute('aria-label', title.textContent);
       title.remove();
     }

@@ -8,8 +8,8 @@ use super::html::unbroken;
 pub(super) fn table(data: &TableData) -> Markup {
     let label = data.caption.as_deref().unwrap_or("Table");
     html! {
-        // In the tab order, so that the keyboard can scroll it.
-        div class="scroll" tabindex="0" role="region" aria-label=(label) {
+        // In the tab order, so that the keyboard can scroll it. No landmark: a page may have many tables without a name.
+        div class="scroll" tabindex="0" role="group" aria-label=(label) {
             table {
                 @if let Some(caption) = &data.caption { caption { (unbroken(caption)) } }
                 thead {
@@ -29,11 +29,13 @@ fn head(data: &TableData, row: &[String], last: bool) -> Markup {
         tr {
             @if last {
                 @for (column, text) in row.iter().enumerate() {
-                    th scope="col" class=[numeric(column).then_some("number")] { (breakable(text)) }
+                    @if text.is_empty() { td {} }
+                    @else { th scope="col" class=[numeric(column).then_some("number")] { (breakable(text)) } }
                 }
             } @else {
                 @for (text, span) in spans(row) {
-                    th scope="colgroup" class=[(span > 1).then_some("span")] colspan=[(span > 1).then_some(span)] { (text) }
+                    @if text.is_empty() { td {} }
+                    @else { th scope="colgroup" class=[(span > 1).then_some("span")] colspan=[(span > 1).then_some(span)] { (text) } }
                 }
             }
         }
@@ -91,5 +93,13 @@ mod tests {
     fn headings_span_the_empty_cells_after_them() {
         let row = ["", "waiting", "", "", "slowdown", ""].map(String::from);
         assert_eq!(spans(&row), [("", 1), ("waiting", 3), ("slowdown", 2)]);
+    }
+
+    #[test]
+    fn an_empty_heading_is_none() {
+        let rows = |rows: &[[&str; 2]]| rows.iter().map(|row| row.map(String::from).to_vec()).collect();
+        let data = TableData { header: rows(&[["", "by"], ["", "mean"]]), ..TableData::default() };
+        let text = table(&data).into_string();
+        assert_eq!((text.matches("<td></td>").count(), text.matches("<th scope").count()), (2, 2), "{text}");
     }
 }

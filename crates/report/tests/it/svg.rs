@@ -36,6 +36,17 @@ fn a_curve_with_a_band() {
 }
 
 #[test]
+fn a_curve_below_another_one_is_wider() {
+    let line = |name: &str, last| DataSeries::line(name, vec![(1.0, 40.0), (2.0, last)]);
+    let lines = |last| {
+        let series = vec![line("easy", 30.0), line("fcfs", last)];
+        outline(&chart(Axis::linear("R"), Axis::linear("slowdown"), Body::Lines { series }))
+    };
+    let wider = |text: String| text.matches("line under").count();
+    assert_eq!((wider(lines(30.0)), wider(lines(31.0))), (1, 0));
+}
+
+#[test]
 fn a_heat_map() {
     let names = |names: [&str; 2]| names.map(String::from).to_vec();
     let body = Body::Heat {

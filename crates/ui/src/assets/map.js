@@ -15,12 +15,13 @@ const LETTERS = 4;
 const words = { held: 'held', opportunistic: 'idle, with an opportunistic job', idle: 'idle', reserved: 'idle but reserved', offline: 'offline' };
 
 /** Shows the map. It is made anew only if it has changed, and the focus stays on the same job of the same host. */
-export function processors(into, moment, chosen, choose) {
-  const named = job => { const [name, user] = moment.names[job] ?? []; return name === undefined ? '' : ` ${name} (${user})`; };
-  const key = JSON.stringify(moment.pools.map(pool => [pool.name, pool.host_count, pool.hosts.map(host => [host, jobs(host).map(({ job }) => named(job))])]));
+export function processors(into, known, { hosts, names }, chosen, choose) {
+  const named = job => { const [name, user] = names[job] ?? []; return name === undefined ? '' : ` ${name} (${user})`; };
+  const pools = known.slice(0, hosts.length).map((pool, place) => ({ ...pool, hosts: hosts[place] }));
+  const key = JSON.stringify(pools.map(pool => [pool.name, pool.host_count, pool.hosts.map(host => [host, jobs(host).map(({ job }) => named(job))])]));
   if (into.dataset.key !== key) {
     const focus = into.contains(document.activeElement) ? document.activeElement.dataset.place : null, top = into.scrollTop;
-    into.replaceChildren(...moment.pools.flatMap(pool => [
+    into.replaceChildren(...pools.flatMap(pool => [
       element('h3', {}, pool.name, pool.hosts.length > 1 ? element('small', {}, ` ${size(pool)}`) : null),
       element('ul', { class: pool.hosts.length > 1 ? 'hosts' : 'hosts alone' }, ...pool.hosts.map((host, place) => tile(host, pool.name, `${pool.name} ${place}`, named, pool.cpus + pool.offline <= SINGLE_MOST, pool.hosts.length !== pool.host_count))),
     ]));

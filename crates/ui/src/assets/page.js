@@ -1,7 +1,7 @@
 // The page: takes contents from the server, and shows them. It says which rows and which parts of the chart it wants.
 
 import { addressOf, parsed, picture, png, save } from './address.js';
-import { Chart, KIND, RUN_NUMBERS } from './chart.js';
+import { Chart, KIND, RUN_NUMBERS, unpacked } from './chart.js';
 import { Output, details, graph } from './job.js';
 import { COLUMNS, List, WINDOW } from './list.js';
 import { processors } from './map.js';
@@ -55,6 +55,7 @@ const awaited = new Map();
 
 const chart = new Chart($('chart'), {
   load,
+  bar: unpacked,
   choose: bar => choose(bar?.job ?? null, false, bar),
   hover: (bar, event) => hover(bar, event),
   moved: () => remember(),
@@ -83,7 +84,7 @@ function answer(name, found) {
 
 /** Returns what the page wants beside the state: rows, and the parts of the chart that are on the screen or awaited. */
 function wants() {
-  const wanted = { lists: instant === null ? shownRows() : null, tiles: {}, curves: {} };
+  const wanted = { lists: instant === null ? shownRows() : null, tiles: {}, curves: {}, map: instant === null && isNear('processors'), changes: isNear('changes-section') };
   for (const { kind, query } of [...state ? chart.shownTiles() : [], ...awaited.values()]) wanted[listOf(kind)][nameOf(kind, query)] = query;
   return wanted;
 }
@@ -117,8 +118,8 @@ const follows = () => state.moment.live && instant === null && !state.problem &&
 
 /** Writes the instant that is shown. */
 function tick() {
-  const at = clock(), live = `${chart.label(at, 864e5)} ${chart.label(at, 1e3)}`;
-  write($('now'), follows() ? live : moment.text + (instant === null ? '' : ' (in the past)'));
+  const at = follows() ? clock() : moment.now, text = moment.text || `${chart.label(at, 864e5)} ${chart.label(at, 1e3)}`;
+  write($('now'), instant === null ? text : `${text} (in the past)`);
 }
 
 
@@ -135,7 +136,6 @@ function show() {
   // The rows of an earlier instant stay as they are.
   if (rowsOf !== instant) lists();
   map();
-  changes($('changes'), state.changes);
   $('changes-section').hidden = !state.moment.live;
   $('holes-section').hidden = !state.daemon;
   if (state.daemon) offers();
@@ -293,7 +293,22 @@ async function copyLink() {
   report(copied ? 'Copied. The link has no key: another browser first needs one of `miserly ui`.' : link, !copied);
 }
 
-const map = () => processors($('map'), moment, chosen, choose);
+/** Shows the processors of the instant, and the last changes, if they are here. */
+function map() {
+  const found = instant === null ? parts?.map : moment.map;
+  if (found) processors($('map'), moment.pools, found, chosen, choose);
+  if (parts?.changes) changes($('changes'), parts.changes);
+}
+
+/** The sections that are on the screen or near it: what is in the others is asked for when they come. */
+const near = new Set();
+const isNear = id => near.has(id);
+const nearness = new IntersectionObserver(entries => {
+  for (const { target, isIntersecting } of entries) isIntersecting ? near.add(target.id) : near.delete(target.id);
+  changed();
+  offers();
+}, { rootMargin: '50% 0px' });
+for (const id of ['holes-section', 'processors', 'changes-section']) nearness.observe($(id));
 
 /** The columns that are hidden, and the orders of the lists, as this browser remembers them. */
 const kept = (() => {
@@ -650,13 +665,12 @@ function output(number) {
 }
 
 /** Asks what starts now, while that is on the screen: the server offers only what the daemon would start. */
-let offeredAt = -Infinity, offering = null, isVisible = false;
-new IntersectionObserver(entries => { isVisible = entries.at(-1).isIntersecting; offers(); }).observe($('holes-section'));
+let offeredAt = -Infinity, offering = null;
 function offers() {
   if (!state?.daemon) return;
   queues($('ask-queue'), state.moment.pools.map(pool => pool.name));
   if (instant !== null) return holes([], 'Known for the present only.');
-  if (!isVisible || offering !== null) return;
+  if (!isNear('holes-section') || offering !== null) return;
   offering = setTimeout(async () => {
     offeredAt = performance.now();
     const found = await ask('/api/offers', { signal: AbortSignal.timeout(2 * ANSWER_MOST) }).then(answer => answer.json(), error => error);
@@ -825,10 +839,10 @@ function named(at, text) {
 function take(content) {
   const next = content.state, names = groups => JSON.stringify(groups?.map(group => group.name));
   const isInPlace = names(state?.groups) === names(next.groups), isNew = state?.version !== content.version;
-  if (content.parts && parts !== content.parts) takeParts(content.parts, content.version, isInPlace);
-  const rows = instant === null && content.parts?.lists;
+  if (content.chart) takeParts(content.chart, content.version, isInPlace);
   if (isNew) takeState(next);
-  if (rows) arrived(rows);
+  else map();
+  if (instant === null && content.lists) arrived(content.lists);
 }
 
 function takeState(next) {

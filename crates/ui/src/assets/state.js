@@ -12,13 +12,17 @@ const SLEEP_LEAST = 10e3;
 export function follow({ ask, take, problem, wants, unanswered, known }) {
   const [watcher] = crypto.getRandomValues(new Uint32Array(1));
   let sending = false, sent = null;
-  const open = (have, signal) => {
-    sent = JSON.stringify(wants());
-    return ask(`/api/events?watcher=${watcher}${have ? `&have=${have.version}` : ''}`, { method: 'POST', body: sent, signal });
+  const open = async (have, signal) => {
+    const body = JSON.stringify(wants());
+    // The server knows the page from its answer on.
+    sent = null;
+    const response = await ask(`/api/events?watcher=${watcher}${have ? `&have=${have.version}` : ''}`, { method: 'POST', body, signal });
+    sent = body;
+    changed();
+    return response;
   };
-  keepOn({ open, take, problem, known });
   // One request at a time, so that none passes another.
-  return async () => {
+  const changed = async () => {
     if (sending || sent === null) return;
     sending = true;
     try {
@@ -32,6 +36,8 @@ export function follow({ ask, take, problem, wants, unanswered, known }) {
       sending = false;
     }
   };
+  keepOn({ open, take, problem, known });
+  return changed;
 }
 
 async function keepOn({ open, take, problem, known }) {
@@ -93,8 +99,7 @@ function received(content, event) {
   const { version, from, patch } = JSON.parse(event.slice(5));
   // The next connection begins with all of the content.
   if (from !== undefined && from !== content?.state.version) throw new Error('a change was missed');
-  const { state, parts } = patched({ state: content?.state, parts: content?.parts }, patch);
-  return { version, state, parts };
+  return { version, ...patched({ state: content?.state, lists: content?.lists, chart: content?.chart }, patch) };
 }
 
 /** Returns a value after a patch, as patch.rs makes it. Parts that did not change are those of the old value. */
