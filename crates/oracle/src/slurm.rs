@@ -19,6 +19,8 @@ pub struct NaiveCycles {
     pub window: Span,
     /// The number of jobs that a cycle tries.
     pub most: usize,
+    /// The least time between two main loops that follow submissions, on hosts.
+    pub delay: Span,
     /// The limits of running jobs.
     pub limits: NaiveLimits,
     /// The running jobs that make room for others, on hosts. A policy is copied often, and this is large.

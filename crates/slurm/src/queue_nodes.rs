@@ -90,7 +90,8 @@ impl<'a> QueueNodes<'a> {
         }
         let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
         queue.free = hosts.iter().map(|host| host.capacity).collect();
-        let machine = Machine::new(hosts).with_spread(spread);
+        let weights = queue.machine.weights().to_vec();
+        let machine = Machine::new(hosts).with_spread(spread).with_weights(weights);
         let waiting = cluster.jobs.values().filter(|job| job.state == JobState::Pending);
         let kind = |job: &'a Job| Some((*partitions.get(cluster.partition_of(job)?)?, queue.needs(job)));
         let kinds: BTreeSet<(&str, NodeNeeds)> = waiting.filter_map(kind).collect();

@@ -11,7 +11,7 @@ use miserly_policies::PolicySpec;
 
 use crate::live_limits::{LiveLimit, amount, array_limits, numbered};
 use crate::queue_nodes::{Observed, QueueNodes, estimate};
-use crate::{Cluster, Detail, Job, JobState, Twin, TwinQueues, cycles};
+use crate::{Cluster, Detail, Job, JobState, Limits, Twin, TwinQueues, cycles};
 
 /// The most plans of a waiting job in a future of the twin, each multiplied by the running jobs and the nodes.
 ///
@@ -275,7 +275,7 @@ impl Cluster {
     /// Returns the twin for jobs in the order of their priorities, with further parameters: limits of running jobs and rules of
     /// preemption.
     pub(crate) fn ordered_twin(&self, parameters: Option<&str>) -> Twin {
-        let twin = self.twin(&TwinQueues::default(), &[], None, true);
+        let twin = self.twin(&TwinQueues::default(), &Limits::default(), None, true);
         match parameters {
             Some(parameters) => twin.with(parameters),
             None => twin,
