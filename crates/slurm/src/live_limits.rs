@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::preemption::PreemptionKind;
 use crate::twin_queues::limits as parsed_limits;
 use crate::{
-    Amount, Association, Associations, Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm, SlurmError, gpu_types, gpus,
-    qualities,
+    Amount, Association, Associations, Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm,
+    SlurmError, gpu_types, gpus, qualities,
 };
 
 /// The limits of qualities of service and of associations.

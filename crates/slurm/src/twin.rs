@@ -253,9 +253,11 @@ impl Cluster {
             // Slurm passes over the limit of an association where a quality has one of the same kind.
             let (hidden, known): (Vec<_>, Vec<_>) =
                 of_all.chain(of_jobs).partition(|(.., kind)| of_qualities.contains(kind));
-            let mut others: Vec<String> = hidden.iter().map(|(name, most, _)| format!("{name}={most}")).collect();
+            let mut others: Vec<String> =
+                hidden.iter().map(|(name, most, _)| format!("{name}={most}")).collect();
             others.extend(limit.all.others.iter().cloned());
-            let known: Vec<(&'static str, u64)> = known.iter().map(|(name, most, _)| (*name, *most)).collect();
+            let known: Vec<(&'static str, u64)> =
+                known.iter().map(|(name, most, _)| (*name, *most)).collect();
             match associations.map(|all| limits.groups_of(limit, all)) {
                 Some(groups) if groups.is_empty() => {}
                 Some(groups) => written.extend(written_limit(&groups.join("+"), &known)),
@@ -317,13 +319,21 @@ mod tests {
     #[test]
     fn a_configuration_becomes_a_policy() {
         check(&configuration("sched/backfill", "", &[]), "slurm(batch_sched_delay=3s)", &[]);
-        check(&configuration("sched/builtin", "bf_interval=5", &[]), "slurm(batch_sched_delay=3s, backfill=false)", &[]);
+        check(
+            &configuration("sched/builtin", "bf_interval=5", &[]),
+            "slurm(batch_sched_delay=3s, backfill=false)",
+            &[],
+        );
         check(
             &configuration("sched/backfill", "bf_interval=5, bf_window=2880,bf_continue,max_rpc_cnt=8", &[]),
             "slurm(batch_sched_delay=3s, bf_interval=5s, bf_window=2880min)",
             &["bf_continue", "max_rpc_cnt=8"],
         );
-        check(&configuration("sched/backfill", "bf_interval=-1", &[]), "slurm(batch_sched_delay=3s, backfill=false)", &[]);
+        check(
+            &configuration("sched/backfill", "bf_interval=-1", &[]),
+            "slurm(batch_sched_delay=3s, backfill=false)",
+            &[],
+        );
         check(
             &configuration("sched/backfill", "bf_window=0,bf_interval=9,bf_interval=7,bf_resolution", &[]),
             "slurm(batch_sched_delay=3s, bf_interval=7s)",
@@ -364,10 +374,24 @@ mod tests {
     }
 
     #[test]
+    fn priorities_are_computed_when_the_statistics_begin() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let first = |begin| {
+            let mut started = Configuration { computations: Some((60, 1_000)), ..Configuration::default() };
+            started.set_statistics_begin(at(begin));
+            started.computations.map(|(_, first)| first)
+        };
+        assert_eq!([first(1_002), first(1_000)], [Some(1_002), Some(1_000)]);
+        // They began anew at midnight, or the clock was set.
+        assert_eq!([first(1_060), first(999)], [Some(1_000); 2]);
+    }
+
+    #[test]
     fn the_cycles_are_those_of_the_cluster() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mean = Span::from_ticks(150_000);
-        let cycles = BackfillCycles { last: at(1_007), mean, longest: mean, main: [Span::ZERO; 2] };
+        let cycles =
+            BackfillCycles { since: None, last: at(1_007), mean, longest: mean, main: [Span::ZERO; 2] };
         let written = |scheduler, parameters| {
             let configuration = configuration(scheduler, parameters, &[]);
             configuration.twin(MACHINERY, false).with_cycles(&configuration, cycles, at(1_000)).policy

@@ -201,9 +201,7 @@ impl Cycle {
             if tried > self.cycles.most {
                 return;
             }
-            if too_wide {
-                self.plan(world, job, &[], |_, _| {});
-            } else {
+            if !too_wide {
                 self.plan_or_make_room(world, job);
             }
         }

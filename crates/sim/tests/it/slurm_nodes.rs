@@ -105,6 +105,16 @@ fn jobs_over_a_limit_are_passed() {
     assert_eq!(limited("1: user_jobs=1", [1, 1, 2, 2]), [0, 100, 2, 3]);
     assert_eq!(limited("1+2: procs=4", [1, 1, 2, 3]), [0, 1, 101, 3]);
     assert_eq!(limited("all: user_procs=6", [1, 2, 3, 4]), [0, 1, 101, 3]);
+    // The third job is over the limit, and has no reservation: else the fourth one would be on the node of the first job, where the
+    // last one has room.
+    let mut jobs =
+        jobs_of(&[(0, 3, 100, 100), (0, 4, 50, 50), (1, 4, 100, 100), (2, 4, 100, 100), (3, 1, 300, 300)]);
+    for (job, queue) in jobs.iter_mut().zip([1, 2, 1, 2, 2]) {
+        job.request.queue = Some(queue);
+    }
+    let nodes = machine(&[(4, 0), (4, 0)]).with_spread(Spread::Any);
+    let policy = "slurm(bf_interval=10s, bf_resolution=1s, limits='1: procs=4')";
+    assert_eq!(starts_of(&nodes, policy, &jobs), [0, 0, 150, 50, 10]);
     // The first two jobs have a GPU and 1 MiB each, and the last one nothing but processors.
     let of_resource = |limits: &str| {
         let mut jobs = jobs_of(&[(0, 1, 100, 100), (1, 1, 100, 100), (2, 1, 50, 50)]);

@@ -32,6 +32,8 @@ pub(super) struct Site {
     hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>>,
     /// The forms of the jobs that have not ended, by name.
     details: BTreeMap<String, Detail>,
+    /// The cycles of the controller, if it shows them.
+    pub(super) cycles: Option<BackfillCycles>,
     /// The wall time of the instant 0.
     begin: Timestamp,
     forms: Forms,
@@ -47,7 +49,11 @@ impl Site {
         Accounting { log, begin, .. }: &mut Accounting,
     ) -> anyhow::Result<Site> {
         let begin = *begin;
-        let cluster = Cluster::read(slurm)?;
+        let mut cluster = Cluster::read(slurm)?;
+        let cycles = BackfillCycles::read(slurm);
+        if let Some(begin) = cycles.and_then(|cycles| cycles.since) {
+            cluster.configuration.set_statistics_begin(begin);
+        }
         let limits = Limits::of_owners(slurm, &cluster)?;
         let associations = associations(slurm, &cluster, &limits, for_policy);
         let half_life = half_life(&cluster);
@@ -71,14 +77,26 @@ impl Site {
         let jobs: Vec<String> = cluster.jobs.keys().cloned().collect();
         let details = Detail::read(slurm, &cluster, &jobs)?;
         let forms = Forms::default();
-        Ok(Site { cluster, queues, limits, associations, runs, earlier, hosts, details, begin, forms })
+        Ok(Site {
+            cluster,
+            queues,
+            limits,
+            associations,
+            runs,
+            earlier,
+            hosts,
+            details,
+            cycles,
+            begin,
+            forms,
+        })
     }
 
-    /// Returns the policy that schedules as a cluster does, which is this one or one that was changed, with these cycles of this one, if
+    /// Returns the policy that schedules as a cluster does, which is this one or one that was changed, with the cycles of this one, if
     /// they are known.
-    pub(super) fn twin(&self, cluster: &Cluster, cycles: Option<BackfillCycles>) -> Twin {
+    pub(super) fn twin(&self, cluster: &Cluster) -> Twin {
         let twin = cluster.twin(&self.queues, &self.limits, self.associations.as_ref(), false);
-        match cycles {
+        match self.cycles {
             Some(cycles) => twin.with_cycles(&cluster.configuration, cycles, self.begin),
             None => twin,
         }
@@ -368,12 +386,7 @@ fn half_life(cluster: &Cluster) -> Option<Span> {
 
 /// Returns the associations of a cluster, if fair share is a part of its priorities, if they have limits, or if another policy may need
 /// them.
-fn associations(
-    slurm: &Slurm,
-    cluster: &Cluster,
-    limits: &Limits,
-    for_policy: bool,
-) -> Option<Associations> {
+fn associations(slurm: &Slurm, cluster: &Cluster, limits: &Limits, for_policy: bool) -> Option<Associations> {
     let needed = cluster.configuration.has_fair_tree() || !limits.associations.is_empty();
     let read = (needed || for_policy && cluster.configuration.priority == "priority/multifactor")
         .then(|| Associations::read(slurm))?;

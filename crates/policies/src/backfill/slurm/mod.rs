@@ -87,8 +87,8 @@ pub struct SlurmRules {
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
 /// with time, running jobs have limits, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
 ///
-/// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. In a cycle, one that would exceed a number
-/// of processors has a reservation if it cannot start now for want of hosts, as Slurm checks this limit only at a start.
+/// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. A cycle has tried it, unless the limit is a
+/// number of jobs.
 ///
 /// With rules of [`preemption`](SlurmRules::preemption), a sort puts jobs that may preempt others before these. A job that does not fit
 /// now makes running jobs leave, in the main loop and in a cycle. They leave when their grace is over and their epilogs have run, which
@@ -289,15 +289,11 @@ impl<P: CyclePlan> SlurmLike<P> {
         while tried < self.rules.bf_max_job_test {
             let Some(job) = self.successor(context, &mut walk) else { break };
             let exceeded = self.exceeded(context.ledger(), &job);
-            if exceeded == Some(Exceeded::Jobs) {
-                continue;
-            }
-            tried += 1;
-            if exceeded.is_none() && self.preempt_in_cycle(context, &job)? {
+            tried += u64::from(exceeded != Some(Exceeded::Jobs));
+            if exceeded.is_some() || self.preempt_in_cycle(context, &job)? {
                 continue;
             }
             match self.plan.plan(context, &job, &self.rules) {
-                Planned::Now(_) if exceeded.is_some() => {}
                 Planned::Now(place) => {
                     self.start(context, &job, place, StartReason::Backfilled)?;
                     // The next cycle tries jobs that this one did not reach.

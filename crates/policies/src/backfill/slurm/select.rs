@@ -241,7 +241,9 @@ fn runs(hosts: &FixedBitSet, sizes: &Sizes<'_>, weights: &[u64]) -> Vec<Run> {
                 let Size { parts, cpus } = size(host);
                 match runs.last_mut() {
                     _ if parts == 0 => {}
-                    Some(run) if run.hosts.end == host && weights.get(host) == weights.get(run.hosts.start) => {
+                    Some(run)
+                        if run.hosts.end == host && weights.get(host) == weights.get(run.hosts.start) =>
+                    {
                         run.hosts.end += 1;
                         run.parts = run.parts.saturating_add(parts);
                         run.cpus = run.cpus.saturating_add(cpus);
@@ -405,8 +407,11 @@ mod tests {
             let machine = Machine::new((0..hosts).map(host).collect()).with_spread(Spread::Any);
             let machine = if is_whole { machine.with_sharing(Sharing::Whole) } else { machine };
             let weight = |nth: u64| 1 + random(4_000 + nth, 2);
-            let machine =
-                if random(10, 3) == 0 { machine.with_weights((0..hosts).map(weight).collect()) } else { machine };
+            let machine = if random(10, 3) == 0 {
+                machine.with_weights((0..hosts).map(weight).collect())
+            } else {
+                machine
+            };
             let room = |nth: u64| match random(1_000 + nth, 3) {
                 0 => Resources::cpus(random(2_000 + nth, 4)),
                 _ => capacity(nth),

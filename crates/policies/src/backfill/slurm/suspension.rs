@@ -39,9 +39,7 @@ impl Room {
         let mut suspended = vec![];
         if ledger.suspended_count() > 0 {
             suspended.resize(beside_running.len(), 0);
-            for share in
-                ledger.suspended().filter(|job| !lends(ledger.request(*job))).flat_map(shares)
-            {
+            for share in ledger.suspended().filter(|job| !lends(ledger.request(*job))).flat_map(shares) {
                 suspended[share.host.index()] += share.amount.get(Kind::Cpus);
             }
         }
