@@ -312,7 +312,9 @@ impl PreemptionRules {
         loop {
             let mut room = beside.clone();
             let room_after = |job: &JobId| {
-                placement(*job).into_iter().for_each(|place| room.leave(place));
+                if let Some(place) = placement(*job) {
+                    room.leave(place);
+                }
                 hosts_in(&room.free())
             };
             let (last, room) =

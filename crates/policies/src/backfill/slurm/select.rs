@@ -222,13 +222,12 @@ fn runs(hosts: &FixedBitSet, sizes: &Sizes<'_>, weights: &[u64]) -> Vec<Run> {
                 let times = |number: u64| number.saturating_mul(hosts.len() as u64);
                 Run { parts: times(size.parts), cpus: times(size.cpus), hosts }
             };
+            if weights.is_empty() {
+                return ranges(hosts).map(run).collect();
+            }
             let of_one_weight = |hosts: Range<usize>| {
-                let from = hosts.start;
-                let lengths: Vec<usize> = match weights.get(hosts.clone()) {
-                    Some(weights) => weights.chunk_by(|one, other| one == other).map(<[u64]>::len).collect(),
-                    None => vec![hosts.len()],
-                };
-                lengths.into_iter().scan(from, |from, length| {
+                let lengths = weights[hosts.clone()].chunk_by(|one, other| one == other).map(<[u64]>::len);
+                lengths.scan(hosts.start, |from, length| {
                     *from += length;
                     Some(*from - length..*from)
                 })
