@@ -346,7 +346,7 @@ mod tests {
         ];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)')",
+            "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)', batch_sched_delay=3s)",
             &["fair share (PriorityWeightFairShare = 9)"],
         );
         check(&configuration("sched/backfill", "", &weights[..1]), "slurm(batch_sched_delay=3s)", &[]);
@@ -357,18 +357,18 @@ mod tests {
         check(
             &computed,
             "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)', \
-             priority_calc_period=300s, priority_calc_first=172s)",
+             priority_calc_period=300s, priority_calc_first=172s, batch_sched_delay=3s)",
             &[],
         );
         let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * (if(queue == 1, 40 / 40, 0) + if(queue == 2, 10 / 40, 0))), 1)')",
+            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * (if(queue == 1, 40 / 40, 0) + if(queue == 2, 10 / 40, 0))), 1)', batch_sched_delay=3s)",
             &[],
         );
         check(
             &configuration("sched/backfill", "", &[("PriorityWeightQOS", "7")]),
-            "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)')",
+            "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)', batch_sched_delay=3s)",
             &[],
         );
     }
@@ -398,10 +398,10 @@ mod tests {
         };
         let first = "bf_interval=30150000us, bf_first=7000000us";
         for (parameters, policy) in [
-            ("", format!("slurm({first})")),
-            ("bf_interval=30", format!("slurm({first})")),
-            ("bf_resolution=1", format!("slurm(bf_resolution=1s, {first})")),
-            ("bf_interval=30,bf_window=60", format!("slurm({first}, bf_window=60min)")),
+            ("", format!("slurm(batch_sched_delay=3s, {first})")),
+            ("bf_interval=30", format!("slurm(batch_sched_delay=3s, {first})")),
+            ("bf_resolution=1", format!("slurm(batch_sched_delay=3s, bf_resolution=1s, {first})")),
+            ("bf_interval=30,bf_window=60", format!("slurm(batch_sched_delay=3s, {first}, bf_window=60min)")),
         ] {
             assert_eq!(written("sched/backfill", parameters), policy);
             policy.parse::<PolicySpec>().expect("a policy");
@@ -416,7 +416,9 @@ mod tests {
         let configuration =
             Configuration { half_life: 604_800, ..configuration("sched/backfill", "", &weights) };
         let order = "max(floor(10 * min(wait / 604800, 1) + 500 * fair_tree), 1)";
-        let policy = format!("slurm(order='{order}', half_life=604800s, shares='1*g1, 2*(1*g2)')");
+        let policy = format!(
+            "slurm(order='{order}', half_life=604800s, shares='1*g1, 2*(1*g2)', batch_sched_delay=3s)"
+        );
         let twin = configuration.twin(machinery, false);
         assert_eq!((&twin.policy, twin.left_out.len()), (&policy, 0));
         twin.policy.parse::<PolicySpec>().expect("a policy");
@@ -425,7 +427,7 @@ mod tests {
             usage_reset: Some("WEEKLY".to_owned()),
             ..configuration.clone()
         };
-        assert_eq!(flat.twin(machinery, false).policy, "slurm");
+        assert_eq!(flat.twin(machinery, false).policy, "slurm(batch_sched_delay=3s)");
         let reset = Configuration { priority_flags: None, half_life: 0, ..flat };
         let twin = reset.twin(machinery, false);
         assert!(twin.policy.contains("half_life=none"), "{}", twin.policy);
@@ -447,7 +449,7 @@ mod tests {
             ),
         ] {
             let twin = configuration("sched/backfill", "", weights).twin(machinery, false);
-            assert_eq!(twin.policy, format!("slurm(order='{order}')"));
+            assert_eq!(twin.policy, format!("slurm(order='{order}', batch_sched_delay=3s)"));
             twin.policy.parse::<PolicySpec>().expect("a policy");
         }
     }
@@ -479,7 +481,7 @@ mod tests {
         };
         let mut limits = Limits { qualities: vec![quality(&[])], ..Limits::default() };
         limits.add_associations(
-            "chem|||root|5||||||\nchem|ann||||||2|||\nphysics|||root||cpu=64,node=3|||||\nlab|||physics|||||||\n",
+            "chem|||root|5||||||\nchem|ann|||||2||||\nphysics|||root||cpu=64,node=3|||||\nlab|||physics|||||||\n",
         );
         let queue = TwinQueue { partition: "batch".to_owned(), quality: Some("normal".to_owned()) };
         let queues = TwinQueues::with_numbers([(1, queue)]);

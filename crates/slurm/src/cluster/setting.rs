@@ -262,7 +262,7 @@ mod tests {
     fn what_the_twin_lacks_is_refused() {
         for (text, problem) in [
             ("bf_continue", "write KEY=VALUE"),
-            ("bf_continue=1", "does not have bf_continue; it has bf_interval, "),
+            ("bf_continue=1", "does not have bf_continue; it has batch_sched_delay, "),
             ("debug:bf_window=1", "does not have debug:bf_window"),
             ("PriorityTier=1", "does not have PriorityTier; it has "),
             ("bf_window=-1", "bf_window: the value must be a whole number"),

@@ -489,9 +489,6 @@ fn beside_suspended_jobs_there_is_a_reason_in_place_of_a_forecast() {
     };
     // An administrator suspended it, and its processors are free.
     assert_eq!(left_out(&cluster), None);
-    assert!(
-        cluster.holes(&Observed::default()).iter().any(|hole| hole.partition == "batch" && hole.cpus > 0)
-    );
     set(&mut cluster, "SUSPEND,GANG");
     let why = "the job 1 of these nodes is suspended for another one, which is not simulated";
     assert_eq!(left_out(&cluster).as_deref(), Some(why));
