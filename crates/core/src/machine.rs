@@ -80,6 +80,8 @@ pub struct Machine {
     calendar: Option<Calendar>,
     /// Whether each host is in each group.
     groups: Vec<Vec<bool>>,
+    /// The weight of each host; none if all are alike.
+    weights: Vec<u64>,
     closed: Vec<ClosedHosts>,
     classes: Option<Arc<JobClasses>>,
     charge: Option<Charge>,
@@ -106,6 +108,7 @@ impl Machine {
             sharing,
             calendar: None,
             groups: vec![],
+            weights: vec![],
             closed: vec![],
             classes: None,
             charge: None,
@@ -161,6 +164,24 @@ impl Machine {
         };
         self.groups = groups.iter().map(members).collect();
         self
+    }
+
+    /// Returns the same hosts with these weights, in the order of the hosts. A host without one has weight 1.
+    ///
+    /// Some [policies](crate::Policy) give a job the hosts of the lowest weight.
+    #[must_use]
+    pub fn with_weights(mut self, mut weights: Vec<u64>) -> Machine {
+        weights.resize(self.hosts.len(), 1);
+        if weights.windows(2).all(|pair| pair[0] == pair[1]) {
+            weights.clear();
+        }
+        self.weights = weights;
+        self
+    }
+
+    /// Returns the weights of the hosts, in order; none if all are alike.
+    pub fn weights(&self) -> &[u64] {
+        &self.weights
     }
 
     /// Returns the same hosts, of which some are closed at times. Hosts that the machine does not have are left out.

@@ -213,7 +213,8 @@ impl<'a> Filling<'a> {
 /// Returns a place of the form of the job, on hosts with these free resources, as Slurm spreads the job there. That of the policy is
 /// preferred.
 ///
-/// O(h log h + p) for h hosts and p processors of the job.
+/// O(c h log h + p) for h hosts, c numbers of hosts that are tried, and p processors of the job. c is 1 where the place of the policy is of
+/// the form, and h at most.
 pub(crate) fn find_placement(
     site: &Site,
     now: Time,

@@ -19,6 +19,8 @@ pub struct NaiveCycles {
     pub window: Span,
     /// The number of jobs that a cycle tries.
     pub most: usize,
+    /// The least time between two main loops that follow submissions, on hosts.
+    pub delay: Span,
     /// The limits of running jobs.
     pub limits: NaiveLimits,
     /// The running jobs that make room for others, on hosts. A policy is copied often, and this is large.
@@ -186,13 +188,14 @@ fn cycle(world: &mut World<'_>, order: NaiveOrder, cycles: NaiveCycles) {
         if tried > cycles.most {
             break;
         }
+        if too_wide {
+            continue;
+        }
         let planned = rounded(world.request(position).planned(), cycles.resolution);
         let procs = world.request(position).procs().get();
         let plan = Plan::new(world, &reservations);
         if plan.is_hole(world.now, procs, planned) {
-            if !too_wide {
-                world.start(position);
-            }
+            world.start(position);
             continue;
         }
         let start = plan.earliest_hole(world.now, procs, planned);

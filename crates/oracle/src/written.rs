@@ -212,6 +212,7 @@ impl Given<'_> {
             resolution: span("bf_resolution", 60)?,
             window: span("bf_window", 86_400)?,
             most: self.number("bf_max_job_test", 500)?,
+            delay: span("batch_sched_delay", 0)?,
             limits: self.limits()?,
             // A test reads few policies.
             preemption: Box::leak(Box::new(NaivePreemption {

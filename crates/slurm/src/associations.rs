@@ -50,7 +50,7 @@ impl Associations {
     }
 
     /// Reads lines of which the blanks ahead are the depths of the accounts. The first one is the root.
-    fn parse(lines: &str) -> Option<Associations> {
+    pub(crate) fn parse(lines: &str) -> Option<Associations> {
         let mut all = Associations::default();
         let mut open = 0;
         let mut lines = lines.lines();
@@ -95,6 +95,11 @@ impl Associations {
             self.numbers.get(&Association { account, user, partition: partition.map(str::to_owned) }).copied()
         };
         partition.and_then(|partition| number(Some(partition))).or_else(|| number(None))
+    }
+
+    /// Returns the associations with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Association)> {
+        self.numbers.iter().map(|(association, number)| (*number, association))
     }
 
     /// Returns the tree of the shares, with the numbers of the associations as groups.

@@ -35,7 +35,7 @@ pub use detail::{Allocated, Detail};
 pub(crate) use detail::{allocated, described};
 pub use job::{Job, JobState};
 pub use node::{DRIVER_FLAGS, Node, Partition, Reservation};
-pub(crate) use setting::CYCLES;
+pub(crate) use setting::SCHEDULING;
 pub use setting::Setting;
 pub use values::{Amount, Limit};
 pub(crate) use values::{amount, limit};

@@ -130,8 +130,12 @@ impl crate::Queue {
         }
     }
 
-    /// Returns the forecast of a job, unless the job may reach into a reservation that the policy does not know.
+    /// Returns the forecast of a job, unless jobs are suspended for others, or the job may reach into a reservation that the policy does
+    /// not know.
     fn check(&self, forecast: JobForecast, job: &Job) -> Result<JobForecast, String> {
+        if let Some(why) = &self.unsettled {
+            return Err(why.clone());
+        }
         let latest = forecast.after(forecast.simulated[2]).saturating_add(job.limit.seconds());
         match &self.unknown_reservation {
             Some((begin, name)) if latest > *begin => {

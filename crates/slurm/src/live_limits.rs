@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::preemption::PreemptionKind;
 use crate::twin_queues::limits as parsed_limits;
 use crate::{
-    Amount, Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm, SlurmError, gpu_types, gpus,
-    qualities,
+    Amount, Association, Associations, Cluster, Detail, Job, JobState, Quality, QualityLimits, Slurm,
+    SlurmError, gpu_types, gpus, qualities,
 };
 
 /// The limits of qualities of service and of associations.
@@ -46,6 +46,13 @@ const COLUMNS: &str = "format=Account,User,Partition,ParentName,GrpJobs,GrpTRES,
 /// The limits of a sum over time: what was used counts for them.
 const OF_TIME: [&str; 2] = ["GrpTRESMins", "GrpWall"];
 
+impl AssociationLimits {
+    /// Returns the association, in words.
+    pub(crate) fn owner(&self) -> String {
+        words_of_association(&self.account, self.user.as_deref())
+    }
+}
+
 impl Limits {
     /// Reads the limits of a cluster that enforces them.
     ///
@@ -60,11 +67,8 @@ impl Limits {
             }
             return Ok(Limits { qualities, ..Limits::default() });
         }
-        let of_cluster = format!("cluster={}", cluster.configuration.cluster);
-        let answer = slurm.ask("sacctmgr", &["-n", "-P", "show", "assoc", &of_cluster, COLUMNS])?;
+        let mut limits = Limits::of_owners(slurm, cluster)?;
         let users = slurm.ask("squeue", &["-a", "-h", "-o", "%U|%u"])?;
-        let mut limits = Limits { qualities: qualities(slurm)?, ..Limits::default() };
-        limits.add_associations(&answer.text);
         let user = |line: &str| {
             let (number, name) = line.split_once('|')?;
             Some((name.trim().to_owned(), number.trim().parse().ok()?))
@@ -80,7 +84,33 @@ impl Limits {
         Ok(limits)
     }
 
-    fn add_associations(&mut self, lines: &str) {
+    /// Reads the qualities of service, and the limits of associations if the cluster enforces any.
+    ///
+    /// # Errors
+    /// If `sacctmgr` gives no answer.
+    pub fn of_owners(slurm: &Slurm, cluster: &Cluster) -> Result<Limits, SlurmError> {
+        let mut limits = Limits { qualities: qualities(slurm)?, ..Limits::default() };
+        if cluster.configuration.enforces_limits {
+            let of_cluster = format!("cluster={}", cluster.configuration.cluster);
+            let answer = slurm.ask("sacctmgr", &["-n", "-P", "show", "assoc", &of_cluster, COLUMNS])?;
+            limits.add_associations(&answer.text);
+        }
+        Ok(limits)
+    }
+
+    /// Returns the groups of the jobs that count for a limit, as words of the parameter `limits` of the policy `slurm`.
+    pub(crate) fn groups_of(&self, limit: &AssociationLimits, associations: &Associations) -> Vec<String> {
+        let counts = |(_, one): &(u32, &Association)| {
+            let is_of_owner = match &limit.user {
+                Some(user) => one.account == limit.account && one.user == *user,
+                None => self.is_within(&one.account, &limit.account),
+            };
+            is_of_owner && limit.partition.as_ref().is_none_or(|name| one.partition.as_ref() == Some(name))
+        };
+        associations.iter().filter(counts).map(|(number, _)| format!("g{number}")).collect()
+    }
+
+    pub(crate) fn add_associations(&mut self, lines: &str) {
         for line in lines.lines() {
             let [account, user, partition, parent, all_jobs, all, jobs, ref times @ ..] =
                 line.split('|').map(str::trim).collect::<Vec<_>>()[..]
@@ -252,7 +282,7 @@ impl Cluster {
             }
         }
         for association in &limits.associations {
-            let whose = words_of_association(&association.account, association.user.as_deref());
+            let whose = association.owner();
             let all = association.all.known.iter().map(|(name, most)| (*name, *most, *name));
             for (name, most, of_quality) in
                 all.chain(association.jobs.map(|most| ("jobs", most, "user_jobs")))
@@ -321,7 +351,7 @@ impl Cluster {
             add(words_of_quality(&quality.name), &quality.limits.others, &holds);
         }
         for association in &limits.associations {
-            let whose = words_of_association(&association.account, association.user.as_deref());
+            let whose = association.owner();
             add(whose, &association.all.others, &|job| {
                 limits.holds_for(association, job, self.partition_of(job))
             });

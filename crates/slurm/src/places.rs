@@ -25,6 +25,7 @@ impl Cluster {
     pub(crate) fn machine_of(&self, is_there: impl Fn(&str) -> bool) -> Machine {
         let mut names: Vec<&String> = self.nodes.keys().filter(|name| is_there(name)).collect();
         names.sort_by_key(|name| words(name));
+        let weights = names.iter().map(|name| self.nodes[*name].weight).collect();
         let host = |name: &String| {
             let node = &self.nodes[name];
             let memory = if self.configuration.counts_memory() { node.memory } else { 0 };
@@ -33,7 +34,7 @@ impl Cluster {
                 .with(Kind::Gpus, node.gpus());
             Host { name: name.clone(), capacity }
         };
-        Machine::new(names.into_iter().map(host).collect()).with_spread(Spread::Any)
+        Machine::new(names.into_iter().map(host).collect()).with_spread(Spread::Any).with_weights(weights)
     }
 }
 

@@ -292,10 +292,16 @@ impl Cluster {
         PreemptionKind { partition, quality: job.qos.clone(), is_bound }
     }
 
+    /// Returns whether jobs are suspended for others.
+    pub(crate) fn suspends(&self, qualities: &[Quality]) -> bool {
+        let settings = self.configuration.preemption.as_ref().filter(|_| self.preempts());
+        let modes = settings.map(|settings| self.preempt_modes(settings, qualities));
+        modes.into_iter().flatten().any(|(_, mode)| has_word(mode, "suspend"))
+    }
+
     /// Returns why a waiting job that may preempt others has no forecast, if it may suspend running jobs.
     pub(crate) fn may_suspend(&self, job: &Job, qualities: &[Quality]) -> Option<String> {
-        let settings = self.configuration.preemption.as_ref().filter(|_| self.preempts())?;
-        if !self.preempt_modes(settings, qualities).iter().any(|(_, mode)| has_word(mode, "suspend")) {
+        if !self.suspends(qualities) {
             return None;
         }
         let kind = self.preemption_kind(job, false);

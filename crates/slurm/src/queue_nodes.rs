@@ -64,7 +64,7 @@ pub(crate) struct QueueNodes<'a> {
 }
 
 impl<'a> QueueNodes<'a> {
-    /// Returns the nodes of these partitions, without the resources that suspended jobs keep and the processors that reservations hold of
+    /// Returns the nodes of these partitions, without the resources that suspended jobs keep, which are all if they are suspended for others, and the processors that reservations hold of
     /// nodes in part; `None` if there are none. They are closed while reservations hold them, if `with_closed`.
     pub(crate) fn new(
         cluster: &'a Cluster,
@@ -78,11 +78,12 @@ impl<'a> QueueNodes<'a> {
         let counts_memory = cluster.configuration.counts_memory();
         let mut queue =
             QueueNodes { cluster, observed, counts_memory, machine, free: vec![], groups: BTreeMap::new() };
-        // The processors of a suspended job are free, and nothing else is.
+        // The processors of a job that an administrator suspended are free, and nothing else is.
+        let keeps_cpus = cluster.suspends(&observed.limits.qualities);
         for job in cluster.jobs.values().filter(|job| job.state == JobState::Suspended) {
             for (host, amount) in queue.on_hosts(job) {
                 let capacity = &mut hosts[host.index()].capacity;
-                *capacity = capacity.less(&amount.without_cpus());
+                *capacity = capacity.less(&if keeps_cpus { amount } else { amount.without_cpus() });
             }
         }
         for Host { name, capacity } in &mut hosts {
@@ -90,7 +91,8 @@ impl<'a> QueueNodes<'a> {
         }
         let spread = if hosts.len() == 1 { Spread::One } else { Spread::Any };
         queue.free = hosts.iter().map(|host| host.capacity).collect();
-        let machine = Machine::new(hosts).with_spread(spread);
+        let weights = queue.machine.weights().to_vec();
+        let machine = Machine::new(hosts).with_spread(spread).with_weights(weights);
         let waiting = cluster.jobs.values().filter(|job| job.state == JobState::Pending);
         let kind = |job: &'a Job| Some((*partitions.get(cluster.partition_of(job)?)?, queue.needs(job)));
         let kinds: BTreeSet<(&str, NodeNeeds)> = waiting.filter_map(kind).collect();

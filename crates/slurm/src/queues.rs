@@ -11,7 +11,7 @@ use miserly_policies::PolicySpec;
 
 use crate::live_limits::{LiveLimit, amount, array_limits, numbered};
 use crate::queue_nodes::{Observed, QueueNodes, estimate};
-use crate::{Cluster, Detail, Job, JobState, Twin, TwinQueues, cycles};
+use crate::{Cluster, Detail, Job, JobState, Limits, Twin, TwinQueues, cycles};
 
 /// The most plans of a waiting job in a future of the twin, each multiplied by the running jobs and the nodes.
 ///
@@ -33,6 +33,8 @@ pub struct Queue {
     pub left_out: BTreeMap<String, String>,
     /// The limits of running jobs and the rules of preemption, as parameters of the policy `slurm`, if there are any.
     pub(crate) limits: Option<String>,
+    /// Why no job of the queue has a forecast, if so: jobs are suspended for others, or may be.
+    pub(crate) unsettled: Option<String>,
     /// The next reservation of some of its nodes that the policy does not know, with its begin in seconds since 1970.
     pub unknown_reservation: Option<(i64, String)>,
 }
@@ -118,19 +120,23 @@ impl Cluster {
         let mut left_out = BTreeMap::new();
         let detail = |job: &Job| observed.details.get(&job.id);
         let (mut waiting, mut running): (Vec<&Job>, Vec<(&Job, Request)>) = (vec![], vec![]);
+        let qualities = &observed.limits.qualities;
+        let mut unsettled = None;
         for job in self.jobs.values() {
             let mine = self.partition_of(job).is_some_and(|name| partitions.contains(name));
             match &job.state {
                 _ if !mine => {}
-                JobState::Pending => match self
-                    .obstacle(job, detail(job), &nodes, limits)
-                    .or_else(|| self.may_suspend(job, &observed.limits.qualities))
-                    .or_else(|| unknown.get(job.id.as_str()).cloned())
-                {
-                    Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
-                    None => waiting.push(job),
-                },
-                // Its processors are free for others, and its next start is not known.
+                JobState::Pending => {
+                    let obstacle = self.obstacle(job, detail(job), &nodes, limits);
+                    let suspends =
+                        || self.may_suspend(job, qualities).inspect(|_| unsettled = Some(by_suspension(job)));
+                    match obstacle.or_else(suspends).or_else(|| unknown.get(job.id.as_str()).cloned()) {
+                        Some(reason) => drop(left_out.insert(job.id.clone(), reason)),
+                        None => waiting.push(job),
+                    }
+                }
+                JobState::Suspended if self.suspends(qualities) => unsettled = Some(suspended(job)),
+                // An administrator suspended it: its processors are free for others, and its next start is not known.
                 JobState::Suspended => {}
                 JobState::Running | JobState::Other(_) => running.push((job, request(job))),
             }
@@ -198,6 +204,7 @@ impl Cluster {
             ids,
             left_out,
             limits: written,
+            unsettled,
             unknown_reservation,
         })
     }
@@ -275,12 +282,22 @@ impl Cluster {
     /// Returns the twin for jobs in the order of their priorities, with further parameters: limits of running jobs and rules of
     /// preemption.
     pub(crate) fn ordered_twin(&self, parameters: Option<&str>) -> Twin {
-        let twin = self.twin(&TwinQueues::default(), &[], None, true);
+        let twin = self.twin(&TwinQueues::default(), &Limits::default(), None, true);
         match parameters {
             Some(parameters) => twin.with(parameters),
             None => twin,
         }
     }
+}
+
+/// Returns why other jobs have no forecast beside one that may suspend running jobs.
+fn by_suspension(job: &Job) -> String {
+    format!("the job {} of these nodes may suspend running jobs, which is not simulated", job.id)
+}
+
+/// Returns why other jobs have no forecast beside a suspended one.
+fn suspended(job: &Job) -> String {
+    format!("the job {} of these nodes is suspended for another one, which is not simulated", job.id)
 }
 
 /// Returns the demand of a job with the resources that limits count and the machine does not, such as memory where Slurm gives out

@@ -6,7 +6,7 @@ mod billing;
 
 mod order;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use miserly_core::Span;
@@ -18,12 +18,15 @@ pub use order::{Machinery, QueueWeights};
 
 use order::{TIER, by_queue};
 
-use crate::cluster::CYCLES;
-use crate::{Associations, BackfillCycles, Cluster, Configuration, Quality, TwinQueue, TwinQueues};
+use crate::cluster::SCHEDULING;
+use crate::{Associations, BackfillCycles, Cluster, Configuration, Limits, TwinQueue, TwinQueues};
 
 /// Weights of a priority that the twin has no value for, with their quantities.
 const NOT_MODELLED: [(&str, &str); 2] =
     [("PriorityWeightAssoc", "the association"), ("PriorityWeightTRES", "trackable resources")];
+
+/// The least time between two main loops after submissions, 3 s by default.
+const SUBMISSION_DELAY: &str = "batch_sched_delay";
 
 /// The policy that schedules as a cluster does, as far as its configuration can be expressed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -118,10 +121,13 @@ impl Configuration {
         }
         left_out.extend(self.priority_flags.iter().map(|flags| format!("PriorityFlags = {flags}")));
         parameters.extend(machinery.limits.map(|limits| format!("limits='{limits}'")));
-        let scheduling = self.scheduling();
+        let mut scheduling = self.scheduling();
+        // Jobs in the order of their priorities are all there already.
+        let delay = scheduling.remove(SUBMISSION_DELAY).flatten().and_then(|value| value.parse().ok());
+        parameters.extend((!ordered).then(|| format!("{SUBMISSION_DELAY}={}s", delay.unwrap_or(3_u32))));
         if self.has_backfilling() {
             for (key, value) in &scheduling {
-                let unit = CYCLES.iter().find(|(known, _)| known == key).map(|(_, unit)| *unit);
+                let unit = SCHEDULING.iter().find(|(known, _)| known == key).map(|(_, unit)| *unit);
                 let parameter = unit.zip(*value).map(|(unit, value)| format!("{key}={value}{unit}"));
                 match parameter
                     .filter(|parameter| format!("slurm({parameter})").parse::<PolicySpec>().is_ok())
@@ -173,15 +179,16 @@ impl Configuration {
 impl Cluster {
     /// Returns the policy that schedules as this cluster does.
     ///
-    /// `queues`: the queues of the jobs. `qualities`: all qualities of service. `associations`: those whose numbers are the groups of
-    /// the jobs, if they are known. `ordered`: the jobs come in the order of their priorities already.
+    /// `queues`: the queues of the jobs. `limits`: all qualities of service, and the limits of associations. `associations`: those whose
+    /// numbers are the groups of the jobs, if they are known. `ordered`: the jobs come in the order of their priorities already.
     pub fn twin(
         &self,
         queues: &TwinQueues,
-        qualities: &[Quality],
+        limits: &Limits,
         associations: Option<&Associations>,
         ordered: bool,
     ) -> Twin {
+        let qualities = &limits.qualities;
         let weights = |(number, queue): (u32, &TwinQueue)| {
             let partition = self.partitions.get(&queue.partition)?;
             let quality = qualities.iter().find(|quality| Some(&quality.name) == queue.quality.as_ref());
@@ -189,7 +196,7 @@ impl Cluster {
             Some(QueueWeights { number, tier: partition.tier, factor: partition.job_factor, quality })
         };
         let weights: Vec<QueueWeights> = queues.iter().filter_map(weights).collect();
-        let limits = self.limits(queues, qualities);
+        let (written, lacks) = self.running_limits(queues, limits, associations);
         let machinery = Machinery {
             processors: self.nodes.values().map(|node| node.cpus).sum(),
             nodes: self.nodes.len() as u64,
@@ -197,7 +204,7 @@ impl Cluster {
             most_factor: self.partitions.values().map(|partition| partition.job_factor).max().unwrap_or(1),
             most_quality: qualities.iter().map(|quality| quality.priority).max().unwrap_or(1),
             shares: associations.map(Associations::shares),
-            limits: limits.as_deref(),
+            limits: written.as_deref(),
         };
         let mut twin = self.configuration.twin(machinery, ordered);
         if let Some(preemption) = self.preemption_parameters(&queues.preemption_kinds(), qualities) {
@@ -209,31 +216,65 @@ impl Cluster {
             twin = billing.map_or(twin.clone(), |billing| twin.with(&billing));
             twin.left_out.extend(lacks);
         }
-        if self.configuration.enforces_limits {
-            let lacks = |quality: &Quality| {
-                let others = &quality.limits.others;
-                (!others.is_empty())
-                    .then(|| format!("limits of the quality {} ({})", quality.name, others.join(", ")))
-            };
-            twin.left_out.extend(qualities.iter().filter_map(lacks));
-        }
+        twin.left_out.extend(lacks);
         twin
     }
 
-    /// Returns the limits of the running jobs of qualities of service, if Slurm enforces any.
-    fn limits(&self, queues: &TwinQueues, qualities: &[Quality]) -> Option<String> {
-        let limit = |quality: &Quality| {
+    /// Returns the limits of the running jobs of qualities of service and of associations, if Slurm enforces any, and those that the
+    /// policy lacks.
+    fn running_limits(
+        &self,
+        queues: &TwinQueues,
+        limits: &Limits,
+        associations: Option<&Associations>,
+    ) -> (Option<String>, Vec<String>) {
+        if !self.configuration.enforces_limits {
+            return (None, vec![]);
+        }
+        let (mut written, mut lacks) = (vec![], vec![]);
+        let mut of_qualities = BTreeSet::new();
+        for quality in &limits.qualities {
             let of_quality = |(_, queue): &(u32, &TwinQueue)| queue.quality.as_ref() == Some(&quality.name);
-            let queues: Vec<String> =
-                queues.iter().filter(of_quality).map(|(number, _)| number.to_string()).collect();
-            let known: Vec<String> =
-                quality.limits.known.iter().map(|(name, most)| format!("{name}={most}")).collect();
-            let is_known = !queues.is_empty() && !known.is_empty();
-            is_known.then(|| format!("{}: {}", queues.join("+"), known.join(", ")))
-        };
-        let limits: Vec<String> = qualities.iter().filter_map(limit).collect();
-        (self.configuration.enforces_limits && !limits.is_empty()).then(|| limits.join("; "))
+            let numbers = queues.iter().filter(of_quality).map(|(number, _)| number.to_string());
+            let numbers: Vec<String> = numbers.collect();
+            if !numbers.is_empty() {
+                of_qualities.extend(quality.limits.known.iter().map(|(name, _)| *name));
+                written.extend(written_limit(&numbers.join("+"), &quality.limits.known));
+            }
+            let others = &quality.limits.others;
+            if !others.is_empty() {
+                lacks.push(format!("limits of the quality {} ({})", quality.name, others.join(", ")));
+            }
+        }
+        for limit in &limits.associations {
+            let owner = limit.owner();
+            let of_jobs = limit.jobs.map(|most| ("jobs", most, "user_jobs"));
+            let of_all = limit.all.known.iter().map(|(name, most)| (*name, *most, *name));
+            // Slurm passes over the limit of an association where a quality has one of the same kind.
+            let (hidden, known): (Vec<_>, Vec<_>) =
+                of_all.chain(of_jobs).partition(|(.., kind)| of_qualities.contains(kind));
+            let mut others: Vec<String> =
+                hidden.iter().map(|(name, most, _)| format!("{name}={most}")).collect();
+            others.extend(limit.all.others.iter().cloned());
+            let known: Vec<(&'static str, u64)> =
+                known.iter().map(|(name, most, _)| (*name, *most)).collect();
+            match associations.map(|all| limits.groups_of(limit, all)) {
+                Some(groups) if groups.is_empty() => {}
+                Some(groups) => written.extend(written_limit(&groups.join("+"), &known)),
+                None => others.extend(known.iter().map(|(name, most)| format!("{name}={most}"))),
+            }
+            if !others.is_empty() {
+                lacks.push(format!("limits of {owner} ({})", others.join(", ")));
+            }
+        }
+        ((!written.is_empty()).then(|| written.join("; ")), lacks)
     }
+}
+
+/// Returns limits of running jobs as a part of the parameter `limits`, if there are any.
+fn written_limit(whose: &str, known: &[(&'static str, u64)]) -> Option<String> {
+    let known: Vec<String> = known.iter().map(|(name, most)| format!("{name}={most}")).collect();
+    (!known.is_empty()).then(|| format!("{whose}: {}", known.join(", ")))
 }
 
 #[cfg(test)]
@@ -277,17 +318,25 @@ mod tests {
 
     #[test]
     fn a_configuration_becomes_a_policy() {
-        check(&configuration("sched/backfill", "", &[]), "slurm", &[]);
-        check(&configuration("sched/builtin", "bf_interval=5", &[]), "slurm(backfill=false)", &[]);
+        check(&configuration("sched/backfill", "", &[]), "slurm(batch_sched_delay=3s)", &[]);
+        check(
+            &configuration("sched/builtin", "bf_interval=5", &[]),
+            "slurm(batch_sched_delay=3s, backfill=false)",
+            &[],
+        );
         check(
             &configuration("sched/backfill", "bf_interval=5, bf_window=2880,bf_continue,max_rpc_cnt=8", &[]),
-            "slurm(bf_interval=5s, bf_window=2880min)",
+            "slurm(batch_sched_delay=3s, bf_interval=5s, bf_window=2880min)",
             &["bf_continue", "max_rpc_cnt=8"],
         );
-        check(&configuration("sched/backfill", "bf_interval=-1", &[]), "slurm(backfill=false)", &[]);
+        check(
+            &configuration("sched/backfill", "bf_interval=-1", &[]),
+            "slurm(batch_sched_delay=3s, backfill=false)",
+            &[],
+        );
         check(
             &configuration("sched/backfill", "bf_window=0,bf_interval=9,bf_interval=7,bf_resolution", &[]),
-            "slurm(bf_interval=7s)",
+            "slurm(batch_sched_delay=3s, bf_interval=7s)",
             &["bf_resolution", "bf_window=0"],
         );
         let weights = [
@@ -297,10 +346,10 @@ mod tests {
         ];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)')",
+            "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)', batch_sched_delay=3s)",
             &["fair share (PriorityWeightFairShare = 9)"],
         );
-        check(&configuration("sched/backfill", "", &weights[..1]), "slurm", &[]);
+        check(&configuration("sched/backfill", "", &weights[..1]), "slurm(batch_sched_delay=3s)", &[]);
         let computed = Configuration {
             computations: Some((300, 1_795_746_772)),
             ..configuration("sched/backfill", "", &weights[..2])
@@ -308,42 +357,56 @@ mod tests {
         check(
             &computed,
             "slurm(order='max(floor(1000 * min(wait / 604800, 1) + 100 * (procs / 64 + 1 / 4) / 2), 1)', \
-             priority_calc_period=300s, priority_calc_first=172s)",
+             priority_calc_period=300s, priority_calc_first=172s, batch_sched_delay=3s)",
             &[],
         );
         let weights = [("PriorityWeightAge", "10"), ("PriorityWeightPartition", "1000")];
         check(
             &configuration("sched/backfill", "", &weights),
-            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * (if(queue == 1, 40 / 40, 0) + if(queue == 2, 10 / 40, 0))), 1)')",
+            "slurm(order='max(floor(10 * min(wait / 604800, 1) + 1000 * (if(queue == 1, 40 / 40, 0) + if(queue == 2, 10 / 40, 0))), 1)', batch_sched_delay=3s)",
             &[],
         );
         check(
             &configuration("sched/backfill", "", &[("PriorityWeightQOS", "7")]),
-            "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)')",
+            "slurm(order='max(floor(7 * (if(queue == 2, 5 / 10, 0))), 1)', batch_sched_delay=3s)",
             &[],
         );
+    }
+
+    #[test]
+    fn priorities_are_computed_when_the_statistics_begin() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let first = |begin| {
+            let mut started = Configuration { computations: Some((60, 1_000)), ..Configuration::default() };
+            started.set_statistics_begin(at(begin));
+            started.computations.map(|(_, first)| first)
+        };
+        assert_eq!([first(1_002), first(1_000)], [Some(1_002), Some(1_000)]);
+        // They began anew at midnight, or the clock was set.
+        assert_eq!([first(1_060), first(999)], [Some(1_000); 2]);
     }
 
     #[test]
     fn the_cycles_are_those_of_the_cluster() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mean = Span::from_ticks(150_000);
-        let cycles = BackfillCycles { last: at(1_007), mean, longest: mean, main: [Span::ZERO; 2] };
+        let cycles =
+            BackfillCycles { since: None, last: at(1_007), mean, longest: mean, main: [Span::ZERO; 2] };
         let written = |scheduler, parameters| {
             let configuration = configuration(scheduler, parameters, &[]);
             configuration.twin(MACHINERY, false).with_cycles(&configuration, cycles, at(1_000)).policy
         };
         let first = "bf_interval=30150000us, bf_first=7000000us";
         for (parameters, policy) in [
-            ("", format!("slurm({first})")),
-            ("bf_interval=30", format!("slurm({first})")),
-            ("bf_resolution=1", format!("slurm(bf_resolution=1s, {first})")),
-            ("bf_interval=30,bf_window=60", format!("slurm({first}, bf_window=60min)")),
+            ("", format!("slurm(batch_sched_delay=3s, {first})")),
+            ("bf_interval=30", format!("slurm(batch_sched_delay=3s, {first})")),
+            ("bf_resolution=1", format!("slurm(batch_sched_delay=3s, bf_resolution=1s, {first})")),
+            ("bf_interval=30,bf_window=60", format!("slurm(batch_sched_delay=3s, {first}, bf_window=60min)")),
         ] {
             assert_eq!(written("sched/backfill", parameters), policy);
             policy.parse::<PolicySpec>().expect("a policy");
         }
-        assert_eq!(written("sched/builtin", ""), "slurm(backfill=false)");
+        assert_eq!(written("sched/builtin", ""), "slurm(batch_sched_delay=3s, backfill=false)");
     }
 
     #[test]
@@ -353,7 +416,9 @@ mod tests {
         let configuration =
             Configuration { half_life: 604_800, ..configuration("sched/backfill", "", &weights) };
         let order = "max(floor(10 * min(wait / 604800, 1) + 500 * fair_tree), 1)";
-        let policy = format!("slurm(order='{order}', half_life=604800s, shares='1*g1, 2*(1*g2)')");
+        let policy = format!(
+            "slurm(order='{order}', half_life=604800s, shares='1*g1, 2*(1*g2)', batch_sched_delay=3s)"
+        );
         let twin = configuration.twin(machinery, false);
         assert_eq!((&twin.policy, twin.left_out.len()), (&policy, 0));
         twin.policy.parse::<PolicySpec>().expect("a policy");
@@ -362,7 +427,7 @@ mod tests {
             usage_reset: Some("WEEKLY".to_owned()),
             ..configuration.clone()
         };
-        assert_eq!(flat.twin(machinery, false).policy, "slurm");
+        assert_eq!(flat.twin(machinery, false).policy, "slurm(batch_sched_delay=3s)");
         let reset = Configuration { priority_flags: None, half_life: 0, ..flat };
         let twin = reset.twin(machinery, false);
         assert!(twin.policy.contains("half_life=none"), "{}", twin.policy);
@@ -384,7 +449,7 @@ mod tests {
             ),
         ] {
             let twin = configuration("sched/backfill", "", weights).twin(machinery, false);
-            assert_eq!(twin.policy, format!("slurm(order='{order}')"));
+            assert_eq!(twin.policy, format!("slurm(order='{order}', batch_sched_delay=3s)"));
             twin.policy.parse::<PolicySpec>().expect("a policy");
         }
     }
@@ -403,5 +468,38 @@ mod tests {
         assert!(many.policy.contains("queue == 60"), "{}", many.policy);
         assert_eq!(many.left_out, [""; 0]);
         assert_eq!(twin(900).left_out, ["the parts of 900 queues in the priorities"]);
+    }
+
+    #[test]
+    fn limits_of_associations_are_those_of_groups() {
+        let tree = "root||||0\n chem|||1|0\n  chem|ann||1|0\n  chem|bob||1|0\n physics|||1|0\n  lab|||1|0\n   lab|ann||1|0\n";
+        let associations = Associations::parse(tree).unwrap();
+        let quality = |known: &[(&'static str, u64)]| crate::Quality {
+            name: "normal".to_owned(),
+            limits: crate::QualityLimits { known: known.to_vec(), others: vec![] },
+            ..crate::Quality::default()
+        };
+        let mut limits = Limits { qualities: vec![quality(&[])], ..Limits::default() };
+        limits.add_associations(
+            "chem|||root|5||||||\nchem|ann|||||2||||\nphysics|||root||cpu=64,node=3|||||\nlab|||physics|||||||\n",
+        );
+        let queue = TwinQueue { partition: "batch".to_owned(), quality: Some("normal".to_owned()) };
+        let queues = TwinQueues::with_numbers([(1, queue)]);
+        let mut cluster = Cluster::default();
+        let written = |cluster: &Cluster, limits: &Limits, associations| {
+            cluster.running_limits(&queues, limits, associations)
+        };
+        assert_eq!(written(&cluster, &limits, Some(&associations)), (None, vec![]), "none is enforced");
+        cluster.configuration.enforces_limits = true;
+        let (policy, lacks) = written(&cluster, &limits, Some(&associations));
+        assert_eq!(policy.as_deref(), Some("g1+g2: jobs=5; g1: jobs=2; g3: procs=64"));
+        assert_eq!(lacks, ["limits of the account physics (GrpTRES=node=3)"]);
+        let (policy, lacks) = written(&cluster, &limits, None);
+        assert_eq!((policy, lacks.len()), (None, 3), "{lacks:?}");
+        // The quality's limit of all jobs together is in the place of those of accounts.
+        limits.qualities = vec![quality(&[("jobs", 9)])];
+        let (policy, lacks) = written(&cluster, &limits, Some(&associations));
+        assert_eq!(policy.as_deref(), Some("1: jobs=9; g1: jobs=2; g3: procs=64"));
+        assert_eq!(lacks[0], "limits of the account chem (jobs=5)");
     }
 }

@@ -80,6 +80,11 @@ impl TwinQueues {
         TwinQueues(numbers.into_iter().map(|(queue, number)| (number, queue)).collect())
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_numbers(queues: impl IntoIterator<Item = (u32, TwinQueue)>) -> TwinQueues {
+        TwinQueues(queues.into_iter().collect())
+    }
+
     /// Returns the number of the queue of a job.
     pub fn number_of(&self, job: &Job) -> Option<u32> {
         let queue = queue_of(job)?;
@@ -245,7 +250,7 @@ mod tests {
     use miserly_workload::Trace;
 
     use super::*;
-    use crate::Partition;
+    use crate::{Limits, Partition};
 
     #[test]
     fn queues_are_partitions_with_their_qualities() {
@@ -298,7 +303,8 @@ mod tests {
         let mut cluster = cluster;
         cluster.configuration.weights = weights.into();
         cluster.configuration.priority = "priority/multifactor".to_owned();
-        let policy = cluster.twin(&queues, &qualities, None, false).policy;
+        let limits = Limits { qualities, ..Limits::default() };
+        let policy = cluster.twin(&queues, &limits, None, false).policy;
         assert!(
             policy.contains("10 * (if(queue == 3, 50 / 50, 0) + if(queue == 4, 50 / 50, 0))"),
             "{policy}"
@@ -358,12 +364,13 @@ mod tests {
         let mut cluster = Cluster::default();
         cluster.configuration.priority = "priority/basic".to_owned();
         cluster.configuration.scheduler = "sched/backfill".to_owned();
-        assert_eq!(cluster.twin(&queues, &qualities, None, false).policy, "slurm");
+        let limits = Limits { qualities, ..Limits::default() };
+        assert_eq!(cluster.twin(&queues, &limits, None, false).policy, "slurm(batch_sched_delay=3s)");
         cluster.configuration.enforces_limits = true;
-        let twin = cluster.twin(&queues, &qualities, None, false);
+        let twin = cluster.twin(&queues, &limits, None, false);
         assert_eq!(
             twin.policy,
-            "slurm(limits='1+5: jobs=3, procs=8, gpus=2, user_jobs=1, user_procs=4, user_memory=2048')"
+            "slurm(limits='1+5: jobs=3, procs=8, gpus=2, user_jobs=1, user_procs=4, user_memory=2048', batch_sched_delay=3s)"
         );
         assert_eq!(twin.left_out, ["limits of the quality small (GrpTRES=node=4, GrpTRESMins=cpu=100)"]);
         twin.policy.parse::<miserly_policies::PolicySpec>().expect("a policy");

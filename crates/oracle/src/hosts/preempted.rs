@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use miserly_core::{Demand, Request, Span};
 
 use super::fit::Part;
-use super::slurm::{choose, free, free_of, permits};
+use super::slurm::{choose, free_of, permits};
 use super::world::{Running, World};
 use crate::order::{arrival, sorted_from};
 use crate::slurm::NaiveVictims;
 use crate::{NaiveCycles, NaiveOnHosts, NaiveOrder};
 
 /// Takes jobs off the machine that have left it, and gives others their processors back. Puts requeued jobs into the queue whose delay is
-/// over.
-pub(super) fn settle(world: &mut World<'_>, cycles: NaiveCycles) {
+/// over. Returns whether some have left.
+pub(super) fn settle(world: &mut World<'_>, cycles: NaiveCycles) -> bool {
     let now = world.now;
     let has_left = |running: &&Running| running.leaves.is_some_and(|(_, at)| at <= now) && !running.gone;
     let left: Vec<usize> = world.running.iter().filter(has_left).map(|running| running.job).collect();
+    let have_left = !left.is_empty();
     for job in left {
         world.running.retain(|running| running.job != job);
         let back = now + cycles.preemption.delay;
@@ -25,10 +26,12 @@ pub(super) fn settle(world: &mut World<'_>, cycles: NaiveCycles) {
     }
     let back: Vec<usize> = world.again.iter().filter(|(at, _)| *at <= now).map(|(_, job)| *job).collect();
     world.again.retain(|(at, _)| *at > now);
+    world.submitted |= !back.is_empty();
     world.waiting.extend(back);
     for job in take_turns(world, cycles, None) {
         resume(world, job);
     }
+    have_left
 }
 
 /// Returns the waiting jobs in this order, as a sort by merging leaves it that puts those that may take the places of others first.
@@ -249,13 +252,12 @@ fn search(world: &World<'_>, job: usize, open: &BTreeSet<usize>, cycles: NaiveCy
     let mut list: Vec<Candidate> = jobs.map(|job| Candidate { job, usable: 0 }).collect();
     let mut passes = 0;
     loop {
-        let mut free = free(world);
         let mut found: Option<(usize, Vec<Part>)> = None;
+        let mut gone = BTreeSet::new();
         for (nth, candidate) in list.iter_mut().enumerate() {
-            for part in parts_of(candidate.job) {
-                free[part.host] = free[part.host].plus(&part.amount);
-            }
+            gone.insert(candidate.job);
             candidate.usable = 0;
+            let free = free_of(world, |_| false, |job| gone.contains(&job));
             if let Some(parts) = choose(world, &free, open, &demand) {
                 found = Some((nth, parts));
                 break;

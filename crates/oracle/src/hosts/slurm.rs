@@ -18,10 +18,20 @@ pub(super) fn pass(
     world: &mut World<'_>,
     order: NaiveOrder,
     cycles: NaiveCycles,
+    ended: bool,
     last: &mut Option<Time>,
 ) -> Option<Time> {
-    preempted::settle(world, cycles);
-    main_loop(world, order, cycles);
+    let have_left = preempted::settle(world, cycles);
+    if std::mem::take(&mut world.submitted) && world.next_loop.is_none() {
+        world.next_loop = Some(world.last_loop.map_or(world.now, |last| world.now.max(last + cycles.delay)));
+    }
+    let is_due = world.next_loop.is_some_and(|at| at <= world.now);
+    if is_due {
+        (world.last_loop, world.next_loop) = (Some(world.now), None);
+    }
+    if is_due || ended || have_left || cycles.delay == Span::ZERO {
+        main_loop(world, order, cycles);
+    }
     let cycle = if world.waiting.is_empty() {
         None
     } else {
@@ -32,7 +42,7 @@ pub(super) fn pass(
     };
     let leave = world.holding().filter_map(|running| Some(running.leaves?.1));
     let again = world.again.iter().map(|(at, _)| *at);
-    cycle.into_iter().chain(leave).chain(again).min()
+    cycle.into_iter().chain(leave).chain(again).chain(world.next_loop).min()
 }
 
 /// Starts jobs in order. The hosts that a job could have which does not fit are closed for all jobs behind it.
@@ -71,7 +81,7 @@ pub(super) fn permits(world: &World<'_>, demand: &Demand, host: usize) -> bool {
 }
 
 /// Returns what the jobs on the machine leave of each host.
-pub(super) fn free(world: &World<'_>) -> Vec<Resources> {
+fn free(world: &World<'_>) -> Vec<Resources> {
     free_of(world, |_| false, |_| false)
 }
 
@@ -101,7 +111,8 @@ pub(super) fn free_of(
     free
 }
 
-/// Chooses the hosts of a job: the best fit among runs of consecutive hosts, or else the largest run and the best fit for the rest.
+/// Chooses the hosts of a job: of those of the lowest weight, the best fit among runs of consecutive hosts, or else the largest run and
+/// the best fit for the rest.
 pub(super) fn choose(
     world: &World<'_>,
     free: &[Resources],
@@ -128,10 +139,13 @@ pub(super) fn choose(
         if one_each { (0..=all).rev().find(enough).expect("none always fit") } else { all }
     };
     let mut left = demand.parts();
+    let weight = |host: usize| world.machine.weights().get(host).copied().unwrap_or(1);
     let mut hosts: Vec<usize> = (0..free.len()).filter(|host| room(*host) > 0).collect();
     let mut taken = vec![];
     while left > 0 {
-        let runs = hosts.chunk_by(|one, next| next - one == 1).map(|run| {
+        let lightest = hosts.iter().map(|host| weight(*host)).min()?;
+        let all: Vec<usize> = hosts.iter().copied().filter(|host| weight(*host) == lightest).collect();
+        let runs = all.chunk_by(|one, next| next - one == 1).map(|run| {
             let parts: u64 = run.iter().map(|host| room(*host)).sum();
             let cpus: u64 = run.iter().map(|host| cpus(*host)).sum();
             (run.to_vec(), parts, cpus)
@@ -187,9 +201,7 @@ impl Cycle {
             if tried > self.cycles.most {
                 return;
             }
-            if too_wide {
-                self.plan(world, job, &[], |_, _| {});
-            } else {
+            if !too_wide {
                 self.plan_or_make_room(world, job);
             }
         }

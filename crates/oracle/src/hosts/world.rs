@@ -56,6 +56,12 @@ pub(super) struct World<'a> {
     wake: Option<Time>,
     /// The instant of the last cycle.
     cycle: Option<Time>,
+    /// The instant of the last main loop that followed a submission.
+    pub(super) last_loop: Option<Time>,
+    /// The instant of the next one, if a job was submitted since.
+    pub(super) next_loop: Option<Time>,
+    /// Whether a job was submitted since the last pass.
+    pub(super) submitted: bool,
     /// The jobs that left the machine, with the instants from which on they wait again.
     pub(super) again: Vec<(Time, usize)>,
     /// The instants at which each job last left the machine, and from which on it could start again.
@@ -82,6 +88,9 @@ impl<'a> World<'a> {
             beside: Some(Beside::new(machine.capacity().cpus_count().get(), jobs.len())),
             wake: None,
             cycle: None,
+            last_loop: None,
+            next_loop: None,
+            submitted: false,
             again: Vec::new(),
             requeued: vec![None; jobs.len()],
             made_room: vec![None; jobs.len()],
@@ -149,6 +158,7 @@ impl<'a> World<'a> {
     fn submit(&mut self, job: usize) {
         self.future.retain(|&other| other != job);
         self.waiting.push(job);
+        self.submitted = true;
     }
 
     fn end(&mut self, job: usize) {
@@ -193,7 +203,7 @@ impl<'a> World<'a> {
             }
             NaiveOnHosts::Slurm { order, cycles } => {
                 let mut last = self.cycle;
-                self.wake = slurm::pass(self, order, cycles, &mut last);
+                self.wake = slurm::pass(self, order, cycles, ended, &mut last);
                 self.cycle = last;
             }
         }

@@ -123,13 +123,14 @@ proptest! {
 }
 
 /// Slurm's cycles on hosts that jobs may span.
-const CYCLES: [&str; 6] = [
+const CYCLES: [&str; 7] = [
     "slurm",
     "slurm(bf_interval=1s, bf_resolution=1s)",
     "slurm(bf_interval=2s, bf_resolution=3s)",
     "slurm(bf_interval=5s, bf_first=3s, bf_resolution=1s, bf_window=20s, order=shortest)",
     "slurm(bf_interval=3s, bf_first=100s, bf_resolution=2s, bf_max_job_test=2, order=widest)",
     "slurm(bf_interval=1s, bf_resolution=10s, order=random)",
+    "slurm(bf_interval=4s, bf_resolution=1s, batch_sched_delay=3s, order=shortest)",
 ];
 
 /// The same for jobs of minutes.

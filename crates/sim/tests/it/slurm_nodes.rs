@@ -105,6 +105,16 @@ fn jobs_over_a_limit_are_passed() {
     assert_eq!(limited("1: user_jobs=1", [1, 1, 2, 2]), [0, 100, 2, 3]);
     assert_eq!(limited("1+2: procs=4", [1, 1, 2, 3]), [0, 1, 101, 3]);
     assert_eq!(limited("all: user_procs=6", [1, 2, 3, 4]), [0, 1, 101, 3]);
+    // The third job is over the limit, and has no reservation: else the fourth one would be on the node of the first job, where the
+    // last one has room.
+    let mut jobs =
+        jobs_of(&[(0, 3, 100, 100), (0, 4, 50, 50), (1, 4, 100, 100), (2, 4, 100, 100), (3, 1, 300, 300)]);
+    for (job, queue) in jobs.iter_mut().zip([1, 2, 1, 2, 2]) {
+        job.request.queue = Some(queue);
+    }
+    let nodes = machine(&[(4, 0), (4, 0)]).with_spread(Spread::Any);
+    let policy = "slurm(bf_interval=10s, bf_resolution=1s, limits='1: procs=4')";
+    assert_eq!(starts_of(&nodes, policy, &jobs), [0, 0, 150, 50, 10]);
     // The first two jobs have a GPU and 1 MiB each, and the last one nothing but processors.
     let of_resource = |limits: &str| {
         let mut jobs = jobs_of(&[(0, 1, 100, 100), (1, 1, 100, 100), (2, 1, 50, 50)]);
@@ -259,4 +269,49 @@ fn resources_cost_by_the_weights_of_their_queue() {
     assert_eq!(starts("'2: cpus=1, gpus=4'"), [0, 0, 100, 150]);
     // The second user has two processors, the larger of both products.
     assert_eq!(starts("'1: cpus=1, gpus=1.5, sum=largest'"), [0, 0, 100, 150]);
+}
+
+#[test]
+fn a_running_job_keeps_the_priority_of_its_start() {
+    // The user of the first job has used nothing at its start, as the user of the second one later.
+    let mut jobs = jobs_of(&[(0, 16, 1000, 1000), (100, 4, 50, 50)]);
+    for (job, user) in jobs.iter_mut().zip([1, 2]) {
+        (job.request.queue, job.request.user) = (Some(1), Some(user));
+    }
+    let nodes = machine(&[(4, 0); 4]).with_spread(Spread::Any);
+    let starts = |order: &str| {
+        let policy = format!("slurm(bf_interval=10s, preempt='1: by_priority=1', order='{order}')");
+        starts_of(&nodes, &policy, &jobs)
+    };
+    assert_eq!(starts("0 - usage"), [0, 1000]);
+    // The first job begins anew.
+    assert_eq!(starts("user - usage"), [221, 101]);
+}
+
+#[test]
+fn a_main_loop_waits_for_further_submissions() {
+    // The third job is shorter than the second one, and comes within the delay. An end needs no delay.
+    let jobs = jobs_of(&[(0, 1, 500, 500), (1, 8, 100, 100), (2, 8, 50, 50)]);
+    let nodes = machine(&[(4, 0), (5, 0)]).with_spread(Spread::Any);
+    let starts = |delay| {
+        let policy = format!("slurm(backfill=false, order=shortest, batch_sched_delay={delay})");
+        starts_of(&nodes, &policy, &jobs)
+    };
+    assert_eq!(starts("0s"), [0, 1, 101]);
+    assert_eq!(starts("3s"), [0, 53, 3]);
+}
+
+#[test]
+fn a_job_has_the_hosts_of_the_lowest_weight() {
+    // The first two jobs leave the third one a host of its group, if the last host has the lowest weight.
+    let mut jobs = jobs_of(&[(0, 2, 100, 100), (1, 4, 100, 100), (2, 3, 50, 50)]);
+    jobs[2].request.form = Form { group: Some(HostGroup(0)), ..Form::ANY };
+    let nodes = machine(&[(4, 0), (4, 0), (4, 0)]).with_spread(Spread::Any);
+    let nodes = nodes.with_groups(&[vec![HostId(0), HostId(1)]]);
+    let starts = |weights: &[u64]| {
+        starts_of(&nodes.clone().with_weights(weights.to_vec()), "slurm(bf_interval=10s)", &jobs)
+    };
+    assert_eq!(starts(&[]), [0, 1, 100]);
+    assert_eq!(starts(&[2, 2, 2]), [0, 1, 100]);
+    assert_eq!(starts(&[2, 9, 1]), [0, 1, 2]);
 }

@@ -212,7 +212,7 @@ pub(crate) const LIMITED: [&str; 5] = [
 ];
 
 /// Preemption, for jobs of three queues.
-pub(crate) const PREEMPTING: [&str; 12] = [
+pub(crate) const PREEMPTING: [&str; 13] = [
     "slurm(bf_interval=1s, bf_resolution=1s, preempt='0: by=1+2; 1: by=2, rank=1', requeue_delay=2s)",
     "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by=1+2, exempt=3s; 1: by=2', requeue_delay=1s, order=shortest)",
     "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=2, grace=2s; 1: by=2, rank=3, grace=5s', requeue_delay=4s)",
@@ -225,6 +225,7 @@ pub(crate) const PREEMPTING: [&str; 12] = [
     "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=1+2, mode=suspend; 1: by=2, mode=suspend')",
     "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by=1+2, mode=suspend; 1: by=2', requeue_delay=2s, order=widest)",
     "slurm(bf_interval=2s, bf_resolution=1s, preempt='0: by=1; 1: by=2, mode=suspend', requeue_delay=3s, order='wait / estimate')",
+    "slurm(bf_interval=3s, bf_resolution=1s, preempt='0: by=2; 1: by=2', requeue_delay=2s, batch_sched_delay=5s)",
 ];
 
 /// Returns jobs of three queues.
@@ -369,11 +370,12 @@ pub(crate) fn forms_workload(overruns: bool, sharing: Sharing) -> impl Strategy<
     let form = (any::<bool>(), 0u32..5, any::<bool>(), 0u8..4, 0u16..6);
     let forms = prop::collection::vec(form, 40);
     let groups = prop::collection::vec(prop::collection::vec(0u32..5, 1..4), 2);
+    let weights = prop_oneof![Just(vec![]), prop::collection::vec(1u64..3, 5)];
     let workload = hosts_workload(overruns, Spread::Any, sharing);
-    (workload, forms, groups).prop_map(|((machine, mut jobs), forms, groups)| {
+    (workload, forms, groups, weights).prop_map(|((machine, mut jobs), forms, groups, weights)| {
         let groups: Vec<Vec<HostId>> =
             groups.into_iter().map(|group| group.into_iter().map(HostId).collect()).collect();
-        let machine = machine.with_groups(&groups);
+        let machine = machine.with_groups(&groups).with_weights(weights);
         for (job, (has_form, parts, apart, alone, group)) in jobs.iter_mut().zip(forms) {
             if has_form {
                 let group = Some(HostGroup(group)).filter(|group| usize::from(group.0) < groups.len());

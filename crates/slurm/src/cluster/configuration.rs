@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use miserly_core::{Span, Time};
 use miserly_policies::shared::Computations;
 use serde::Serialize;
@@ -10,6 +11,9 @@ use serde::Serialize;
 use super::values::{Amount, Limit, default_memory, limit};
 use crate::fields::Fields;
 use crate::{PreemptionSettings, Slurm, SlurmError};
+
+/// The longest start of a controller, seconds.
+const LONGEST_START: i64 = 60;
 
 /// The configuration of a cluster, as far as it is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -69,6 +73,16 @@ impl Configuration {
         let (period, boot) = self.computations?;
         let period = Span::from_secs(i64::try_from(period).ok()?)?;
         Some(Computations { period, first: Time::from_secs(boot)? })
+    }
+
+    /// Takes in the begin of the controller's statistics. It computes priorities just before it, a second or more after its start, if
+    /// they have not begun anew since.
+    pub fn set_statistics_begin(&mut self, begin: Timestamp) {
+        if let Some((_, first)) = &mut self.computations
+            && (0..LONGEST_START).contains(&(begin.as_second() - *first))
+        {
+            *first = begin.as_second();
+        }
     }
 
     /// Returns whether jobs have a part of the memory of their nodes (`SelectTypeParameters`).

@@ -21,6 +21,8 @@ pub struct Node {
     pub memory_used: u64,
     /// Processors of a core.
     pub threads: u64,
+    /// The weight: a job has the nodes of the lowest one.
+    pub weight: u64,
     /// Generic resources, such as GPUs, as Slurm writes them.
     pub gres: Option<String>,
     /// The features.
@@ -38,6 +40,7 @@ impl Node {
             memory: fields.number("RealMemory")?,
             memory_used: fields.number("AllocMem")?,
             threads: fields.number("ThreadsPerCore").unwrap_or(1).max(1),
+            weight: fields.number("Weight").unwrap_or(1),
             gres: fields.get("Gres").map(str::to_owned),
             features: fields.get("ActiveFeatures").map(|list| words(list, [',', ','])).unwrap_or_default(),
             partitions: parts(fields.get("Partitions")),

@@ -7,9 +7,14 @@ use std::str::FromStr;
 use super::values::{Limit, limit};
 use super::{Cluster, Configuration};
 
-/// The settings of the backfilling cycles that a twin has too, with the unit of their numbers.
-pub(crate) const CYCLES: [(&str, &str); 4] =
-    [("bf_interval", "s"), ("bf_resolution", "s"), ("bf_window", "min"), ("bf_max_job_test", "")];
+/// The scheduler's parameters that a twin has too, with the unit of their numbers.
+pub(crate) const SCHEDULING: [(&str, &str); 5] = [
+    ("batch_sched_delay", "s"),
+    ("bf_interval", "s"),
+    ("bf_resolution", "s"),
+    ("bf_window", "min"),
+    ("bf_max_job_test", ""),
+];
 
 /// The weights that a twin has too.
 const WEIGHTS: [&str; 5] = [
@@ -63,7 +68,7 @@ const OF_PARTITION: [&str; 2] = ["PriorityJobFactor", "PriorityTier"];
 
 /// Returns the settings that can be changed, with the forms of their values.
 fn all() -> impl Iterator<Item = (&'static str, Kind, bool)> {
-    let numbers = CYCLES.iter().map(|(key, _)| *key).chain(WEIGHTS).map(|key| (key, Kind::Number, false));
+    let numbers = SCHEDULING.iter().map(|(key, _)| *key).chain(WEIGHTS).map(|key| (key, Kind::Number, false));
     let others = OTHERS.iter().map(|(key, kind)| (*key, *kind, false));
     numbers.chain(others).chain(OF_PARTITION.iter().map(|key| (*key, Kind::Number, true)))
 }
@@ -257,7 +262,7 @@ mod tests {
     fn what_the_twin_lacks_is_refused() {
         for (text, problem) in [
             ("bf_continue", "write KEY=VALUE"),
-            ("bf_continue=1", "does not have bf_continue; it has bf_interval, "),
+            ("bf_continue=1", "does not have bf_continue; it has batch_sched_delay, "),
             ("debug:bf_window=1", "does not have debug:bf_window"),
             ("PriorityTier=1", "does not have PriorityTier; it has "),
             ("bf_window=-1", "bf_window: the value must be a whole number"),

@@ -469,6 +469,39 @@ fn a_job_of_a_higher_tier_is_forecast_in_the_place_of_others() {
     assert_eq!(preempting("GANG,SUSPEND"), Err([("3".to_owned(), why.to_owned())].into()));
 }
 
+#[test]
+fn beside_suspended_jobs_there_is_a_reason_in_place_of_a_forecast() {
+    let mut cluster = cluster();
+    let suspended = Job { state: JobState::Suspended, ..runs(job(1, "batch", 4, 1), &["b"]) };
+    let over = runs(job(2, "batch", 4, 1), &["a"]);
+    cluster.jobs = [suspended, over, job(3, "batch", 4, 90)].map(|job| (job.id.clone(), job)).into();
+    let set = |cluster: &mut Cluster, mode: &str| {
+        let value = |key: &str| match key {
+            "PreemptType" => Some("preempt/partition_prio".to_owned()),
+            "PreemptMode" => Some(mode.to_owned()),
+            _ => None,
+        };
+        cluster.configuration.preemption = crate::PreemptionSettings::read(&value);
+    };
+    let left_out = |cluster: &Cluster| {
+        let all = crate::forecasts(cluster, &Forecaster::default(), None, &Observed::default(), 2);
+        all.left_out.get("3").cloned()
+    };
+    // An administrator suspended it, and its processors are free.
+    assert_eq!(left_out(&cluster), None);
+    set(&mut cluster, "SUSPEND,GANG");
+    let why = "the job 1 of these nodes is suspended for another one, which is not simulated";
+    assert_eq!(left_out(&cluster).as_deref(), Some(why));
+    // It keeps its processors for itself.
+    assert!(!cluster.holes(&Observed::default()).iter().any(|hole| hole.partition == "batch"));
+    // A job may suspend others at any time.
+    cluster.jobs.get_mut("1").unwrap().state = JobState::Running;
+    assert_eq!(left_out(&cluster), None);
+    cluster.jobs.insert("4".to_owned(), job(4, "fast", 4, 90));
+    let why = "the job 4 of these nodes may suspend running jobs, which is not simulated";
+    assert_eq!(left_out(&cluster).as_deref(), Some(why));
+}
+
 /// Returns a job that is not yet submitted.
 fn new_job(partition: &str, cpus: u64, seconds: u64) -> NewJob {
     NewJob { cpus, seconds, partition: Some(partition.to_owned()), ..NewJob::default() }

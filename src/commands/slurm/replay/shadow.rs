@@ -9,7 +9,7 @@ use miserly_core::{JobNumber, Time};
 use miserly_engine::wall_after;
 use miserly_live::shadow::{ComparedJob, of_jobs};
 use miserly_policies::PolicySpec;
-use miserly_slurm::{BackfillCycles, Cluster, JobState, RecordedJob, Twin, TwinAudit};
+use miserly_slurm::{Cluster, JobState, RecordedJob, Twin, TwinAudit};
 use serde::Serialize;
 
 use super::site::Site;
@@ -42,11 +42,10 @@ pub(in crate::commands::slurm) fn shadow(args: &SlurmShadowArgs) -> anyhow::Resu
         accounting.check(&args.period)?;
     }
     let mut site = Site::read(&slurm, &args.period, args.policy.is_some(), &mut accounting)?;
-    let cycles = BackfillCycles::read(&slurm);
     let cycle = site.cluster.configuration.cycle();
-    let twin = site.twin(&site.cluster, cycles);
+    let twin = site.twin(&site.cluster);
     let base: PolicySpec = twin.policy.parse()?;
-    let shadow = Shadow::new(args, &site, &twin, cycles)?;
+    let shadow = Shadow::new(args, &site, &twin)?;
     let without_nodes = [&base, &shadow.policy].into_iter().any(|policy| !site.runs_on_nodes(policy));
     let prepared = site.prepare(&accounting, !without_nodes);
     let base_starts = prepared.comparison(&base).starts_from_idle().map_err(anyhow::Error::msg)?;
@@ -109,12 +108,7 @@ struct Shadow {
 }
 
 impl Shadow {
-    fn new(
-        args: &SlurmShadowArgs,
-        site: &Site,
-        twin: &Twin,
-        cycles: Option<BackfillCycles>,
-    ) -> anyhow::Result<Shadow> {
+    fn new(args: &SlurmShadowArgs, site: &Site, twin: &Twin) -> anyhow::Result<Shadow> {
         let mut cluster = site.cluster.clone();
         for setting in &args.set {
             cluster.set(setting).map_err(|error| anyhow!("--set {setting}: {error}"))?;
@@ -128,7 +122,7 @@ impl Shadow {
         let policy = if let Some(policy) = &args.policy {
             policy.clone()
         } else {
-            let changed = site.twin(&cluster, cycles);
+            let changed = site.twin(&cluster);
             ensure!(
                 args.set.is_empty() || changed.policy != twin.policy,
                 "--set changes nothing in the twin, which is {}: the value is that of the cluster, or nothing depends on it",

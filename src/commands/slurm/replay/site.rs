@@ -9,9 +9,9 @@ use miserly_import::ImportedLog;
 use miserly_policies::PolicySpec;
 use miserly_policies::shared::{Computations, ShareTree};
 use miserly_slurm::{
-    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, Detail, Job, JobState, NodeNeeds,
-    Quality, RecordedHost, RecordedJob, Slurm, Twin, TwinQueues, accounted_jobs, decay_time, known_hosts,
-    processor_billing, qualities,
+    AccountedJob, Associations, BackfillCycles, Cluster, Comparison, Detail, Job, JobState, Limits,
+    NodeNeeds, RecordedHost, RecordedJob, Slurm, Twin, TwinQueues, accounted_jobs, decay_time, known_hosts,
+    processor_billing,
 };
 use miserly_workload::swf::{Field, Record};
 
@@ -22,7 +22,7 @@ use crate::args::PeriodArgs;
 pub(super) struct Site {
     pub(super) cluster: Cluster,
     queues: TwinQueues,
-    qualities: Vec<Quality>,
+    limits: Limits,
     /// The associations, which are the groups of the jobs, if fair share may matter and the user may read them.
     associations: Option<Associations>,
     runs: Vec<AccountedJob>,
@@ -32,6 +32,8 @@ pub(super) struct Site {
     hosts: BTreeMap<(i64, Timestamp), Vec<RecordedHost>>,
     /// The forms of the jobs that have not ended, by name.
     details: BTreeMap<String, Detail>,
+    /// The cycles of the controller, if it shows them.
+    pub(super) cycles: Option<BackfillCycles>,
     /// The wall time of the instant 0.
     begin: Timestamp,
     forms: Forms,
@@ -47,8 +49,13 @@ impl Site {
         Accounting { log, begin, .. }: &mut Accounting,
     ) -> anyhow::Result<Site> {
         let begin = *begin;
-        let cluster = Cluster::read(slurm)?;
-        let associations = associations(slurm, &cluster, for_policy);
+        let mut cluster = Cluster::read(slurm)?;
+        let cycles = BackfillCycles::read(slurm);
+        if let Some(begin) = cycles.and_then(|cycles| cycles.since) {
+            cluster.configuration.set_statistics_begin(begin);
+        }
+        let limits = Limits::of_owners(slurm, &cluster)?;
+        let associations = associations(slurm, &cluster, &limits, for_policy);
         let half_life = half_life(&cluster);
         let (earlier, until) = match (&associations, half_life) {
             (None, _) => (vec![], period.until),
@@ -66,19 +73,30 @@ impl Site {
             runs.iter().filter_map(|run| Some(((run.number, run.start?), names(run)))).collect();
         // What the controller still has is exact.
         hosts.extend(known_hosts(slurm)?);
-        let qualities = qualities(slurm)?;
-        let queues = TwinQueues::number(log, &cluster, &qualities);
+        let queues = TwinQueues::number(log, &cluster, &limits.qualities);
         let jobs: Vec<String> = cluster.jobs.keys().cloned().collect();
         let details = Detail::read(slurm, &cluster, &jobs)?;
         let forms = Forms::default();
-        Ok(Site { cluster, queues, qualities, associations, runs, earlier, hosts, details, begin, forms })
+        Ok(Site {
+            cluster,
+            queues,
+            limits,
+            associations,
+            runs,
+            earlier,
+            hosts,
+            details,
+            cycles,
+            begin,
+            forms,
+        })
     }
 
-    /// Returns the policy that schedules as a cluster does, which is this one or one that was changed, with these cycles of this one, if
+    /// Returns the policy that schedules as a cluster does, which is this one or one that was changed, with the cycles of this one, if
     /// they are known.
-    pub(super) fn twin(&self, cluster: &Cluster, cycles: Option<BackfillCycles>) -> Twin {
-        let twin = cluster.twin(&self.queues, &self.qualities, self.associations.as_ref(), false);
-        match cycles {
+    pub(super) fn twin(&self, cluster: &Cluster) -> Twin {
+        let twin = cluster.twin(&self.queues, &self.limits, self.associations.as_ref(), false);
+        match self.cycles {
             Some(cycles) => twin.with_cycles(&cluster.configuration, cycles, self.begin),
             None => twin,
         }
@@ -366,13 +384,14 @@ fn half_life(cluster: &Cluster) -> Option<Span> {
     seconds.and_then(Span::from_secs)
 }
 
-/// Returns the associations of a cluster, if fair share is a part of its priorities, or another policy may need them.
-fn associations(slurm: &Slurm, cluster: &Cluster, for_policy: bool) -> Option<Associations> {
-    let needed = cluster.configuration.has_fair_tree();
+/// Returns the associations of a cluster, if fair share is a part of its priorities, if they have limits, or if another policy may need
+/// them.
+fn associations(slurm: &Slurm, cluster: &Cluster, limits: &Limits, for_policy: bool) -> Option<Associations> {
+    let needed = cluster.configuration.has_fair_tree() || !limits.associations.is_empty();
     let read = (needed || for_policy && cluster.configuration.priority == "priority/multifactor")
         .then(|| Associations::read(slurm))?;
     if let (Err(error), true) = (&read, needed) {
-        note!("warning: the twin lacks fair share: {error}");
+        note!("warning: the twin lacks fair share and limits of associations: {error}");
     }
     read.ok()
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use miserly_core::{JobNumber, Time};
 use miserly_policies::PolicySpec;
 use miserly_slurm::{
-    BackfillCycles, Comparison, ControllerDelays, CycleAudit, RecordedHost, RecordedJob, Twin, TwinAudit,
-    TwinCauses, place_jobs,
+    Comparison, ControllerDelays, CycleAudit, RecordedHost, RecordedJob, Twin, TwinAudit, TwinCauses,
+    place_jobs,
 };
 use serde::Serialize;
 
@@ -50,10 +50,9 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
     let until = args.period.until.map(|until| accounting.instant(until));
     let mut site = Site::read(&slurm, &args.period, args.policy.is_some(), &mut accounting)?;
     let configuration = &site.cluster.configuration;
-    let statistics = BackfillCycles::read(&slurm);
     let twin = match &args.policy {
         Some(policy) => Twin { policy: policy.to_string(), left_out: vec![] },
-        None => site.twin(&site.cluster, statistics),
+        None => site.twin(&site.cluster),
     };
     let policy: PolicySpec = twin.policy.parse()?;
     let cycle = configuration.cycle();
@@ -94,7 +93,7 @@ pub(in crate::commands::slurm) fn twin(args: &SlurmTwinArgs) -> anyhow::Result<(
         Some((job.start?, *simulated.get(&number)?, seen.get(&number).copied()))
     };
     let causes = TwinCauses::new(in_period.iter().filter_map(of_job), cycle);
-    let delays = ControllerDelays::new(jobs, cycle, statistics);
+    let delays = ControllerDelays::new(jobs, cycle, site.cycles);
     let not_simulated = eligible - starts.len() as u64 - not_repeated;
     let document = TwinDoc { twin, audit, cycles, causes, delays, not_simulated, not_repeated };
     if args.json { print_json(&document) } else { print(&twin_text(&document)) }
@@ -121,6 +120,12 @@ fn twin_text(document: &TwinDoc) -> String {
         share(cycles.confirmed, cycles.simulated),
         cycles.simulated,
     );
+    if cycles.states_left_out > 0 {
+        text += &format!(
+            "not compared: {}, with more processors in use than there are, as beside suspended jobs, or a job in an unknown place\n",
+            counted(cycles.states_left_out, "state"),
+        );
+    }
     if audit.jobs == 0 {
         return text + "no job was simulated\n";
     }

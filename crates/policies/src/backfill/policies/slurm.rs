@@ -37,6 +37,12 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     )?;
     let computations = period.map(|period| Computations { period, first: Time::ZERO + first });
     let order = order.with_computations(computations);
+    let batch_sched_delay = params.duration(
+        "batch_sched_delay",
+        0,
+        "0s",
+        "the least time between two main loops that follow submissions; Slurm's is 3 s",
+    )?;
     let backfill =
         params.flag("backfill", true, "whether there are cycles: sched/backfill, not sched/builtin")?;
     let bf_interval = params.duration("bf_interval", 1, "30s", "the time between two cycles")?;
@@ -54,7 +60,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
         params.integer("bf_max_job_test", 1..=1_000_000, 500, "the number of jobs that a cycle tries")?;
     let limits = params.running_limits(
         "limits",
-        "the limits of running jobs: for queues by number, or for all, the most jobs, processors, GPUs and MiB of memory, and those of each user",
+        "the limits of running jobs: for queues by number, for groups (g1), or for all, the most jobs, processors, GPUs and MiB of memory, and those of each user",
     )?;
     let preemption = params.preemption(
         "preempt",
@@ -98,6 +104,7 @@ fn read(params: &mut ParamReader<'_>) -> Result<Box<dyn Params>, PolicyError> {
     let order = if preemption.is_empty() { order } else { order.with_requeues() };
     Ok(Box::new(SlurmRules {
         order,
+        batch_sched_delay,
         backfill,
         bf_interval,
         bf_first,

@@ -9,27 +9,36 @@ use thiserror::Error;
 
 /// Limits of the jobs that run at the same time. A job that would exceed one waits, and no job waits for it.
 ///
-/// Each limit holds for the jobs of some queues together, or for `all` jobs. It bounds their number (`jobs`), their processors
-/// (`procs`), their GPUs (`gpus`), their memory in MiB (`memory`), or these for each user (`user_jobs` and so on).
+/// Each limit holds for the jobs of some queues together, for those of some groups (`g7`), or for `all` jobs. It bounds their number
+/// (`jobs`), their processors (`procs`), their GPUs (`gpus`), their memory in MiB (`memory`), or these for each user (`user_jobs` and
+/// so on).
 ///
 /// # Example
 /// ```
 /// use miserly_policies::backfill::RunningLimits;
 ///
-/// let limits: RunningLimits = "1+3: user_jobs=2, user_procs=64; all: procs=1000".parse()?;
-/// assert_eq!(limits.to_string(), "1+3: user_jobs=2, user_procs=64; all: procs=1000");
+/// let limits: RunningLimits = "1+3: user_jobs=2, user_procs=64; g5+g6: jobs=9; all: procs=1000".parse()?;
+/// assert_eq!(limits.to_string(), "1+3: user_jobs=2, user_procs=64; g5+g6: jobs=9; all: procs=1000");
 /// # Ok::<(), miserly_policies::backfill::RunningLimitsError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunningLimits(Vec<RunningLimit>);
 
-/// The limits of the jobs of some queues.
+/// The limits of some jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct RunningLimit {
-    /// The queues; all jobs, if there are none.
-    queues: Vec<u32>,
+    jobs: Limited,
     all: Most,
     of_user: Most,
+}
+
+/// The jobs of a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Limited {
+    #[default]
+    All,
+    Queues(Vec<u32>),
+    Groups(Vec<u32>),
 }
 
 /// The most running jobs, and the most of each resource that they have together.
@@ -45,7 +54,9 @@ const RESOURCES: [(&str, Kind, u64); 3] =
 
 /// The reason why a text is no list of limits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("\"{text}\" is no limit; write such as '1+3: user_jobs=2, user_procs=64; all: jobs=10, procs=1000'")]
+#[error(
+    "\"{text}\" is no limit; write such as '1+3: user_jobs=2, user_procs=64; g5+g6: jobs=9; all: jobs=10, procs=1000', for queues, groups or all jobs"
+)]
 pub struct RunningLimitsError {
     text: String,
 }
@@ -63,11 +74,8 @@ impl FromStr for RunningLimits {
 
 impl RunningLimit {
     fn read(text: &str) -> Option<RunningLimit> {
-        let (queues, values) = text.split_once(':')?;
-        let mut limit = RunningLimit::default();
-        if queues.trim() != "all" {
-            limit.queues = queues.split('+').map(|queue| queue.trim().parse().ok()).collect::<Option<_>>()?;
-        }
+        let (jobs, values) = text.split_once(':')?;
+        let mut limit = RunningLimit { jobs: Limited::read(jobs.trim())?, ..RunningLimit::default() };
         for value in values.split(',') {
             let (name, most) = value.split_once('=')?;
             let (most_of, name) = match name.trim().strip_prefix("user_") {
@@ -83,7 +91,37 @@ impl RunningLimit {
     }
 
     fn holds_for(&self, request: &Request) -> bool {
-        self.queues.is_empty() || request.queue.is_some_and(|queue| self.queues.contains(&queue))
+        let is_in = |numbers: &[u32], number: Option<u32>| number.is_some_and(|one| numbers.contains(&one));
+        match &self.jobs {
+            Limited::All => true,
+            Limited::Queues(queues) => is_in(queues, request.queue),
+            Limited::Groups(groups) => is_in(groups, request.group),
+        }
+    }
+}
+
+impl Limited {
+    fn read(text: &str) -> Option<Limited> {
+        let numbers = |prefix: &str| {
+            let number = |word: &str| word.trim().strip_prefix(prefix)?.parse().ok();
+            text.split('+').map(number).collect::<Option<Vec<u32>>>()
+        };
+        match text {
+            "all" => Some(Limited::All),
+            _ => numbers("").map(Limited::Queues).or_else(|| numbers("g").map(Limited::Groups)),
+        }
+    }
+}
+
+impl fmt::Display for Limited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (prefix, numbers) = match self {
+            Limited::All => return f.write_str("all"),
+            Limited::Queues(queues) => ("", queues),
+            Limited::Groups(groups) => ("g", groups),
+        };
+        let words: Vec<String> = numbers.iter().map(|number| format!("{prefix}{number}")).collect();
+        f.write_str(&words.join("+"))
     }
 }
 
@@ -91,10 +129,8 @@ impl RunningLimit {
 impl fmt::Display for RunningLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = |limit: &RunningLimit| {
-            let queues: Vec<String> = limit.queues.iter().map(u32::to_string).collect();
-            let queues = if queues.is_empty() { "all".to_owned() } else { queues.join("+") };
             let values = limit.all.written("").chain(limit.of_user.written("user_"));
-            format!("{queues}: {}", values.collect::<Vec<_>>().join(", "))
+            format!("{}: {}", limit.jobs, values.collect::<Vec<_>>().join(", "))
         };
         f.write_str(&self.0.iter().map(limit).collect::<Vec<_>>().join("; "))
     }
@@ -251,6 +287,7 @@ mod tests {
                 "3: user_memory=5,gpus=2,user_gpus=1,memory=7",
                 "3: gpus=2, memory=7, user_gpus=1, user_memory=5",
             ),
+            ("g7 + g2:jobs=4", "g7+g2: jobs=4"),
         ] {
             let limits: RunningLimits = text.parse().unwrap();
             assert_eq!(limits.to_string(), canonical);
@@ -267,6 +304,8 @@ mod tests {
             "all: user_user_jobs=1",
             "1: jobs=1, jobs=2",
             "all: jobs=1;",
+            "g1+2: jobs=1",
+            "g: jobs=1",
         ] {
             assert!(wrong.parse::<RunningLimits>().is_err(), "{wrong}");
         }
@@ -276,11 +315,18 @@ mod tests {
     fn a_job_may_exceed_a_limit_by_itself() {
         use miserly_core::{Resources, Span, Time};
 
-        let limits: RunningLimits = "2: user_procs=4; 3: jobs=0".parse().unwrap();
-        for (queue, procs, never) in [(1, 9, false), (2, 4, false), (2, 5, true), (3, 1, true)] {
+        let limits: RunningLimits = "2: user_procs=4; 3: jobs=0; g2: procs=1".parse().unwrap();
+        for (queue, group, procs, never) in [
+            (1, 1, 9, false),
+            (2, 1, 4, false),
+            (2, 1, 5, true),
+            (3, 1, 1, true),
+            (1, 2, 1, false),
+            (1, 2, 2, true),
+        ] {
             let request = Request::new(1, Time::ZERO, Span::TICK, Resources::cpus(procs));
-            let request = Request { queue: Some(queue), ..request };
-            assert_eq!(limits.never_allow(&request), never, "{queue}: {procs}");
+            let request = Request { queue: Some(queue), group: Some(group), ..request };
+            assert_eq!(limits.never_allow(&request), never, "{queue}, {group}: {procs}");
         }
     }
 

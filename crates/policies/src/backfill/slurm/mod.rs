@@ -38,7 +38,7 @@ pub use self::select::select_hosts;
 
 use self::ends::demand_of;
 use self::limits::{Exceeded, LimitUse};
-use self::preemption::{Mode, Preempted, Preempting, merge_sort};
+use self::preemption::{Mode, Preempted, Preempting, RankAtStart, merge_sort};
 use super::queue::{QueueWalk, WaitQueue};
 use crate::shared::{Order, Requeued, RequeuedAt, Waiting, head_start_reason, start_job};
 
@@ -47,6 +47,8 @@ use crate::shared::{Order, Requeued, RequeuedAt, Waiting, head_start_reason, sta
 pub struct SlurmRules {
     /// The order of the queue: the priorities.
     pub order: Order,
+    /// The least time between two main loops after submissions.
+    pub batch_sched_delay: Span,
     /// Whether there are backfilling cycles: `sched/backfill`.
     pub backfill: bool,
     /// The time between two cycles.
@@ -79,14 +81,14 @@ pub struct SlurmRules {
 ///
 /// | part | when | rule |
 /// |---|---|---|
-/// | main loop | after each event | starts the first jobs of the queue, up to the first one that does not fit. Where that one is bound to a group of hosts, as the jobs of a partition are, the loop goes on with the other hosts. It passes a job some of whose hosts are closed before its limit |
+/// | main loop | after each end of a job, and after submissions, [`batch_sched_delay`](SlurmRules::batch_sched_delay) apart | starts the first jobs of the queue, up to the first one that does not fit. Where that one is bound to a group of hosts, as the jobs of a partition are, the loop goes on with the other hosts. It passes a job some of whose hosts are closed before its limit |
 /// | cycle | each [`bf_interval`](SlurmRules::bf_interval), from [`bf_first`](SlurmRules::bf_first) on and before it, while jobs wait | plans the first jobs of the queue in order. A job starts if it fits now beside the running jobs and the reservations of this cycle. Else it has a reservation at its earliest start, if that is within the window |
 ///
 /// A cycle is left out if nothing happened since the last one: it could start no job. That is not so where the order changes
 /// with time, running jobs have limits, a job is overdue, the capacity varies, or the last cycle started a job or found one beyond the window.
 ///
-/// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. In a cycle, one that would exceed a number
-/// of processors has a reservation if it cannot start now for want of hosts, as Slurm checks this limit only at a start.
+/// A job that would exceed one of the [`limits`](SlurmRules::limits) is passed in both. A cycle has tried it, unless the limit is a
+/// number of jobs.
 ///
 /// With rules of [`preemption`](SlurmRules::preemption), a sort puts jobs that may preempt others before these. A job that does not fit
 /// now makes running jobs leave, in the main loop and in a cycle. They leave when their grace is over and their epilogs have run, which
@@ -119,6 +121,10 @@ pub struct SlurmLike<P: CyclePlan> {
     next_cycle: Option<Time>,
     /// Whether a cycle may start a job that the last one could not start.
     changed: bool,
+    /// Whether jobs were submitted since the last pass, or came back.
+    submitted: bool,
+    /// Whether jobs have left the machine since the last pass.
+    left: bool,
     /// The preempted jobs, by the instants at which they leave the machine or may start again.
     preempted: BTreeSet<(Time, JobId)>,
     /// The hosts on which preempted jobs end.
@@ -149,6 +155,8 @@ impl<P: CyclePlan> SlurmLike<P> {
             used,
             next_cycle: None,
             changed: true,
+            submitted: false,
+            left: false,
             preempted: BTreeSet::new(),
             completing: FixedBitSet::new(),
             levels: if rules.preemption.suspends() { rules.preemption.levels() } else { BTreeMap::new() },
@@ -187,6 +195,30 @@ impl<P: CyclePlan> SlurmLike<P> {
         }
     }
 
+    /// Returns whether the main loop runs in this pass. After a submission it does when the delay since the last such loop is over.
+    fn is_main_loop_due(&mut self, context: &mut Context<'_>) -> Result<bool, Violation> {
+        let (submitted, left) = (std::mem::take(&mut self.submitted), std::mem::take(&mut self.left));
+        let delay = self.rules.batch_sched_delay;
+        if delay == Span::ZERO {
+            return Ok(true);
+        }
+        let now = context.now();
+        let opens = context.ledger().machine().closed_hosts().iter().any(|closed| closed.to == now);
+        let mut loops: SubmissionLoops = context.ledger().policy_state();
+        // On a machine that it has just got, the policy has not looked at any job yet.
+        let waits = submitted || opens || loops.last.is_none() && !self.queue.is_empty();
+        if loops.due.is_none() && waits {
+            loops.due = Some(loops.last.map_or(now, |last| now.max(last + delay)));
+        }
+        let is_due = loops.due.is_some_and(|due| due <= now);
+        if is_due {
+            loops = SubmissionLoops { last: Some(now), due: None };
+        }
+        context.set_policy_state(&loops);
+        loops.due.map_or(Ok(()), |due| context.wake_at(due))?;
+        Ok(is_due || left)
+    }
+
     /// Starts the first jobs of the queue that fit.
     fn main_loop(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
         let mut open = self.plan.all_open(context.ledger());
@@ -219,6 +251,9 @@ impl<P: CyclePlan> SlurmLike<P> {
         self.queue.remove(job.job);
         let placement = P::placement(context.ledger(), job.job, place);
         start_job(context, job.job, placement, reason)?;
+        if self.rules.preemption.compare_priorities() {
+            context.set_job_state(job.job, &RankAtStart(Some(job.key.primary())))?;
+        }
         self.used.start(&self.rules.limits, job.job, context.ledger());
         self.plan.job_started(context.now(), job, context.ledger());
         Ok(())
@@ -254,15 +289,11 @@ impl<P: CyclePlan> SlurmLike<P> {
         while tried < self.rules.bf_max_job_test {
             let Some(job) = self.successor(context, &mut walk) else { break };
             let exceeded = self.exceeded(context.ledger(), &job);
-            if exceeded == Some(Exceeded::Jobs) {
-                continue;
-            }
-            tried += 1;
-            if exceeded.is_none() && self.preempt_in_cycle(context, &job)? {
+            tried += u64::from(exceeded != Some(Exceeded::Jobs));
+            if exceeded.is_some() || self.preempt_in_cycle(context, &job)? {
                 continue;
             }
             match self.plan.plan(context, &job, &self.rules) {
-                Planned::Now(_) if exceeded.is_some() => {}
                 Planned::Now(place) => {
                     self.start(context, &job, place, StartReason::Backfilled)?;
                     // The next cycle tries jobs that this one did not reach.
@@ -364,7 +395,11 @@ impl<P: CyclePlan> SlurmLike<P> {
         if !preemption.admit(request, false) {
             return vec![];
         }
-        let is_lower = |entry: &Entry, start| job.key.primary() < order.key(start, entry, ledger).primary();
+        let is_lower = |entry: &Entry, start| {
+            // A job that the policy did not start has no rank of its own.
+            let RankAtStart(rank) = entry.policy_state.get();
+            job.key.primary() < rank.unwrap_or_else(|| order.key(start, entry, ledger).primary())
+        };
         preemption.candidates(*preemption_order, context.now(), ledger, request, is_lower)
     }
 
@@ -413,6 +448,7 @@ impl<P: CyclePlan> SlurmLike<P> {
         for (at, job) in due {
             self.preempted.remove(&(at, job));
             self.queue.insert(now, job, ledger);
+            self.submitted = true;
         }
     }
 
@@ -428,6 +464,7 @@ impl<P: CyclePlan> SlurmLike<P> {
             }
         }
         if have_left {
+            self.left = true;
             self.plan.jobs_left(now, context.ledger());
         }
         self.close_completing(now, context.ledger());
@@ -435,7 +472,9 @@ impl<P: CyclePlan> SlurmLike<P> {
     }
 
     fn decide(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        self.main_loop(context)?;
+        if self.is_main_loop_due(context)? {
+            self.main_loop(context)?;
+        }
         let now = context.now();
         if !self.queue.is_empty() {
             let opens = context.ledger().machine().closed_hosts().iter().map(|closed| closed.to);
@@ -508,8 +547,12 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.changed = true;
         self.plan.event(now, &event, ledger);
         match event {
-            Event::Submitted(job) => self.queue.insert(now, job, ledger),
+            Event::Submitted(job) => {
+                self.submitted = true;
+                self.queue.insert(now, job, ledger);
+            }
             Event::Ended(ended) => {
+                self.left = true;
                 self.queue.remove(ended.job);
                 self.preempted.retain(|(_, job)| *job != ended.job);
                 if ledger.entry(ended.job).state != State::Waiting {
@@ -534,6 +577,40 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         self.plan.end_pass(now);
         decided?;
         self.preempted.first().map_or(Ok(()), |(at, _)| context.wake_at(*at))
+    }
+}
+
+/// The main loops after submissions: the last one, and the next one, if a job was submitted since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SubmissionLoops {
+    last: Option<Time>,
+    due: Option<Time>,
+}
+
+impl Persistent for SubmissionLoops {
+    const NAME: &'static str = "slurm/submission-loops";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        for instant in [self.last, self.due] {
+            words.push(instant.is_some().into());
+            words.push(instant.map_or(0, |at| at.ticks().cast_unsigned()));
+        }
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<SubmissionLoops> {
+        let instant = |is_known, ticks: u64| match is_known {
+            0 => Some(None),
+            1 => Some(Some(Time::from_ticks(ticks.cast_signed()))),
+            _ => None,
+        };
+        match *words {
+            [] => Some(SubmissionLoops::default()),
+            [has_last, last, has_due, due] => {
+                Some(SubmissionLoops { last: instant(has_last, last)?, due: instant(has_due, due)? })
+            }
+            _ => None,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::round_up;
 use super::select::{Fit, Sizes};
 use super::sets::{HostSets, Wanted};
 use super::stretches::{Stretches, Try};
-use super::suspension::free_beside;
+use super::suspension::Room;
 use crate::shared::Waiting;
 
 /// The nodes of a cluster over time, as `sched/backfill` and `select/cons_tres` plan them.
@@ -99,7 +99,7 @@ impl CyclePlan for NodePlan {
     fn place_now(&self, context: &Context<'_>, job: &Waiting, open: &FixedBitSet) -> Option<Placement> {
         let free = context.ledger().free_hosts();
         if context.ledger().suspended_count() > 0 {
-            self.place_in(context, job, open, &free_beside(context.ledger(), |_| false))
+            self.place_in(context, job, open, &Room::new(context.ledger(), |_| false).free())
         } else if demand_of(context.ledger(), job.job).amount().fits_in(&free.total()) {
             self.place_in(context, job, open, free.each())
         } else {

@@ -8,7 +8,7 @@ use miserly_core::{Entry, JobId, Ledger, Persistent, Placement, Request, Resourc
 use miserly_units::{duration, parse_duration};
 use thiserror::Error;
 
-use super::suspension::free_beside;
+use super::suspension::Room;
 
 /// The rules of preemption: which running jobs leave the machine for which waiting ones.
 ///
@@ -177,6 +177,11 @@ impl PreemptionRules {
         self.0.iter().any(|rule| rule.mode == Mode::Suspend)
     }
 
+    /// Returns whether some jobs are preempted by those with a higher priority only.
+    pub(super) fn compare_priorities(&self) -> bool {
+        self.0.iter().any(|rule| !rule.by_priority.is_empty())
+    }
+
     /// Returns whether jobs of the queue of a request preempt others in this way: by suspension, or so that they leave the machine.
     pub(super) fn admit(&self, request: &Request, by_suspension: bool) -> bool {
         let is_by =
@@ -297,26 +302,20 @@ impl PreemptionRules {
                 .is_some_and(|placement| placement.shares().iter().any(|share| open[share.host.index()]))
         };
         candidates.retain(is_open);
-        let beside = free_beside(ledger, |_| false);
-        let leave = |free: &mut [Resources], job: JobId| {
-            for share in placement(job).into_iter().flat_map(Placement::shares) {
-                let room = &mut free[share.host.index()];
-                *room = room.plus(&share.amount);
-            }
-        };
+        let beside = Room::new(ledger, |_| false);
         // Room only grows with each job that leaves.
         let mut without_all = beside.clone();
-        for job in &candidates {
-            leave(&mut without_all, *job);
-        }
-        hosts_in(&without_all)?;
+        candidates.iter().filter_map(|job| placement(*job)).for_each(|place| without_all.leave(place));
+        hosts_in(&without_all.free())?;
         let count = candidates.len() as u64;
         let mut searches = 0;
         loop {
-            let mut free = beside.clone();
+            let mut room = beside.clone();
             let room_after = |job: &JobId| {
-                leave(&mut free, *job);
-                hosts_in(&free)
+                if let Some(place) = placement(*job) {
+                    room.leave(place);
+                }
+                hosts_in(&room.free())
             };
             let (last, room) =
                 candidates.iter().map(room_after).enumerate().find_map(|(nth, room)| Some((nth, room?)))?;
@@ -425,6 +424,24 @@ impl Persistent for Preempted {
             [ends, at] => Some(Preempted::Leaves { ends: time(ends), at: time(at) }),
             _ => None,
         }
+    }
+}
+
+/// The rank of a running job at its start, if rules of preemption compare it: Slurm's priorities of running jobs do not change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RankAtStart(pub(super) Option<i64>);
+
+impl Persistent for RankAtStart {
+    const NAME: &'static str = "slurm/rank-at-start";
+    const VERSION: u32 = 1;
+
+    fn encode(&self, words: &mut Vec<u64>) {
+        words.extend(self.0.map(i64::cast_unsigned));
+    }
+
+    fn decode(_version: u32, words: &[u64]) -> Option<RankAtStart> {
+        let rank = words.first().map(|word| word.cast_signed());
+        (words.len() <= 1).then_some(RankAtStart(rank))
     }
 }
 

@@ -12,9 +12,10 @@ use miserly_core::{
 ///
 /// `free` are the free resources of each host, and `open` are the hosts that the job may use.
 ///
-/// Hosts with room for a part of the job are in runs of consecutive ones. The job gets the smallest run that has enough for
-/// it, or else the largest one and then the next best for the rest. Of a run it gets the host with the fewest processors
-/// that has enough, or else its first hosts. The size of a run is the number of its processors; ties go to the first.
+/// Hosts with room for a part of the job are in runs of consecutive ones of one [weight](Machine::with_weights). The job gets the
+/// smallest run of the lowest weight that has enough for it, or else the largest one and then the next best for the rest. Runs of a
+/// higher weight are for what is left then. Of a run it gets the host with the fewest processors that has enough, or else its first
+/// hosts. The size of a run is the number of its processors; ties go to the first.
 ///
 /// The processors of a host are the free ones for which it has enough of all that each processor of the job needs, such as
 /// memory. Where the job has a number of parts, they are all free ones: its memory may be by node.
@@ -131,26 +132,43 @@ impl<'a> Fit<'a> {
     /// Returns a placement on some of these hosts, or `None` if they do not have enough room.
     pub(super) fn place(&self, hosts: &FixedBitSet, sizes: &Sizes<'_>) -> Option<Placement> {
         let mut left = self.demand.parts();
-        let mut runs = runs(hosts, sizes);
+        let weights = self.machine.weights();
+        let mut runs = runs(hosts, sizes, weights);
         if runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.parts)) < left {
             return None;
         }
         let mut shares: Vec<Share> = vec![];
-        let mut rest = &mut runs[..];
-        if rest.iter().all(|run| run.parts < left) {
-            // The largest ones come first, until one of the others has enough for the rest.
-            rest.sort_unstable_by_key(|run| (Reverse(run.cpus), run.hosts.start));
-            let mut most = most_behind(rest).into_iter();
-            while most.next()? < left {
-                let (run, behind) = rest.split_first_mut()?;
-                self.take(run, sizes, &mut left, &mut shares);
-                rest = behind;
+        let weight = |run: &Run| weights.get(run.hosts.start);
+        if !weights.is_empty() {
+            runs.sort_by_key(|run| weight(run).copied());
+        }
+        for runs in runs.chunk_by_mut(|one, other| weight(one) == weight(other)) {
+            self.take_best(runs, sizes, &mut left, &mut shares);
+            if left == 0 {
+                break;
             }
         }
-        let enough = rest.iter().filter(|run| run.parts >= left);
-        let best = enough.min_by_key(|run| (run.cpus, run.hosts.start))?;
-        self.take(best, sizes, &mut left, &mut shares);
         Some(Placement::across(SlotId(0), shares))
+    }
+
+    /// Takes the best runs of one weight for the parts that are left.
+    fn take_best(&self, mut runs: &mut [Run], sizes: &Sizes<'_>, left: &mut u64, shares: &mut Vec<Share>) {
+        if runs.iter().all(|run| run.parts < *left) {
+            // The largest ones come first, until one of the others has enough for the rest.
+            runs.sort_unstable_by_key(|run| (Reverse(run.cpus), run.hosts.start));
+            for most in most_behind(runs) {
+                if most >= *left {
+                    break;
+                }
+                let Some((run, behind)) = std::mem::take(&mut runs).split_first_mut() else { return };
+                self.take(run, sizes, left, shares);
+                runs = behind;
+            }
+        }
+        let enough = runs.iter().filter(|run| run.parts >= *left);
+        if let Some(best) = enough.min_by_key(|run| (run.cpus, run.hosts.start)) {
+            self.take(best, sizes, left, shares);
+        }
     }
 
     /// Takes the host of a run that is the best fit for the parts that are left, or else its first hosts.
@@ -196,15 +214,25 @@ struct Run {
     cpus: u64,
 }
 
-/// Returns the runs of hosts that hold a part.
-fn runs(hosts: &FixedBitSet, sizes: &Sizes<'_>) -> Vec<Run> {
+/// Returns the runs of hosts of one weight that hold a part. `weights`: those of the hosts; none if all are alike.
+fn runs(hosts: &FixedBitSet, sizes: &Sizes<'_>, weights: &[u64]) -> Vec<Run> {
     match sizes {
         Sizes::Equal(size) => {
             let run = |hosts: Range<usize>| {
                 let times = |number: u64| number.saturating_mul(hosts.len() as u64);
                 Run { parts: times(size.parts), cpus: times(size.cpus), hosts }
             };
-            ranges(hosts).map(run).collect()
+            if weights.is_empty() {
+                return ranges(hosts).map(run).collect();
+            }
+            let of_one_weight = |hosts: Range<usize>| {
+                let lengths = weights[hosts.clone()].chunk_by(|one, other| one == other).map(<[u64]>::len);
+                lengths.scan(hosts.start, |from, length| {
+                    *from += length;
+                    Some(*from - length..*from)
+                })
+            };
+            ranges(hosts).flat_map(of_one_weight).map(run).collect()
         }
         Sizes::ByHost(size) => {
             let mut runs: Vec<Run> = vec![];
@@ -212,7 +240,9 @@ fn runs(hosts: &FixedBitSet, sizes: &Sizes<'_>) -> Vec<Run> {
                 let Size { parts, cpus } = size(host);
                 match runs.last_mut() {
                     _ if parts == 0 => {}
-                    Some(run) if run.hosts.end == host => {
+                    Some(run)
+                        if run.hosts.end == host && weights.get(host) == weights.get(run.hosts.start) =>
+                    {
                         run.hosts.end += 1;
                         run.parts = run.parts.saturating_add(parts);
                         run.cpus = run.cpus.saturating_add(cpus);
@@ -337,12 +367,13 @@ mod tests {
             (0..free.len()).filter(is_open).filter(|host| size(*host).parts > 0).collect();
         let (mut left, mut shares) = (demand.parts(), vec![]);
         while left > 0 {
-            let runs = hosts.chunk_by(|one, next| next - one == 1);
+            let weight = |host: usize| machine.weights().get(host);
+            let runs = hosts.chunk_by(|one, next| next - one == 1 && weight(*one) == weight(*next));
             let sum =
                 |run: &[usize], of: fn(Size) -> u64| run.iter().map(|host| of(size(*host))).sum::<u64>();
             let rank = |run: &&[usize]| {
                 let (parts, cpus) = (sum(run, |size| size.parts), sum(run, |size| size.cpus));
-                (parts < left, if parts < left { u64::MAX - cpus } else { cpus }, run[0])
+                (weight(run[0]), parts < left, if parts < left { u64::MAX - cpus } else { cpus }, run[0])
             };
             let run = runs.min_by_key(rank)?.to_vec();
             let enough = run.iter().filter(|host| size(**host).parts >= left);
@@ -374,6 +405,12 @@ mod tests {
             let host = |nth| Host { name: format!("h{nth}"), capacity: capacity(nth) };
             let machine = Machine::new((0..hosts).map(host).collect()).with_spread(Spread::Any);
             let machine = if is_whole { machine.with_sharing(Sharing::Whole) } else { machine };
+            let weight = |nth: u64| 1 + random(4_000 + nth, 2);
+            let machine = if random(10, 3) == 0 {
+                machine.with_weights((0..hosts).map(weight).collect())
+            } else {
+                machine
+            };
             let room = |nth: u64| match random(1_000 + nth, 3) {
                 0 => Resources::cpus(random(2_000 + nth, 4)),
                 _ => capacity(nth),

@@ -1,5 +1,6 @@
 //! Preemption by suspension, as Slurm's `PreemptMode=SUSPEND,GANG` has it between partitions.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use fixedbitset::FixedBitSet;
@@ -13,25 +14,56 @@ use super::plan::CyclePlan;
 use super::preemption::Mode;
 use crate::shared::{Waiting, head_start_reason};
 
-/// Returns the free resources of each host for a job that may use the processors of some jobs. Suspended jobs count beside the running
-/// ones, as far as the host has their processors.
-pub(super) fn free_beside(ledger: &Ledger, lends: impl Fn(&Request) -> bool) -> Vec<Resources> {
-    let mut free = ledger.free_hosts().each().to_vec();
-    let mut change = |job: JobId, changed: fn(u64, u64) -> u64| {
-        for share in ledger.entry(job).placement().into_iter().flat_map(Placement::shares) {
-            let room = &mut free[share.host.index()];
-            let cpus = changed(room.get(Kind::Cpus), share.amount.get(Kind::Cpus));
-            *room = room.with(Kind::Cpus, cpus);
+/// The room of the hosts for a job.
+#[derive(Clone)]
+pub(super) struct Room {
+    /// What running jobs leave.
+    beside_running: Vec<Resources>,
+    /// The processors of suspended jobs on each host; none without such jobs. They may be more than the running jobs leave.
+    suspended: Vec<u64>,
+}
+
+impl Room {
+    /// Returns the room for a job that may use the processors of some jobs.
+    pub(super) fn new(ledger: &Ledger, lends: impl Fn(&Request) -> bool) -> Room {
+        let mut beside_running = ledger.free_hosts().each().to_vec();
+        let shares = |job: JobId| ledger.entry(job).placement().into_iter().flat_map(Placement::shares);
+        let is_lent = |job: &JobId| {
+            let entry = ledger.entry(*job);
+            matches!(entry.state, State::Running { released: false, .. }) && lends(&entry.request)
+        };
+        for share in ledger.running().filter(is_lent).flat_map(shares) {
+            let room = &mut beside_running[share.host.index()];
+            *room = room.with(Kind::Cpus, room.get(Kind::Cpus) + share.amount.get(Kind::Cpus));
         }
-    };
-    let is_lent = |job: &JobId| {
-        let entry = ledger.entry(*job);
-        matches!(entry.state, State::Running { released: false, .. }) && lends(&entry.request)
-    };
-    ledger.running().filter(is_lent).for_each(|job| change(job, u64::saturating_add));
-    let suspended = ledger.suspended().filter(|job| !lends(ledger.request(*job)));
-    suspended.for_each(|job| change(job, u64::saturating_sub));
-    free
+        let mut suspended = vec![];
+        if ledger.suspended_count() > 0 {
+            suspended.resize(beside_running.len(), 0);
+            for share in ledger.suspended().filter(|job| !lends(ledger.request(*job))).flat_map(shares) {
+                suspended[share.host.index()] += share.amount.get(Kind::Cpus);
+            }
+        }
+        Room { beside_running, suspended }
+    }
+
+    /// Takes a running job off its hosts.
+    pub(super) fn leave(&mut self, placement: &Placement) {
+        for share in placement.shares() {
+            let room = &mut self.beside_running[share.host.index()];
+            *room = room.plus(&share.amount);
+        }
+    }
+
+    /// Returns the free resources of each host. Suspended jobs count beside the running ones, as far as the host has their processors.
+    pub(super) fn free(&self) -> Cow<'_, [Resources]> {
+        if self.suspended.is_empty() {
+            return Cow::Borrowed(&self.beside_running);
+        }
+        let beside = |(room, suspended): (&Resources, &u64)| {
+            room.with(Kind::Cpus, room.get(Kind::Cpus).saturating_sub(*suspended))
+        };
+        self.beside_running.iter().zip(&self.suspended).map(beside).collect()
+    }
 }
 
 /// Takes what suspended jobs hold beside the running ones off the free resources of the hosts. Returns their ends by their limits, as if
@@ -69,7 +101,7 @@ impl<P: CyclePlan> SlurmLike<P> {
         }
         let place_over = |below: usize| {
             let lends = |victim: &Request| self.level(victim) < below && rules.suspend(&request, victim);
-            self.plan.place_in(context, job, open, &free_beside(context.ledger(), lends))
+            self.plan.place_in(context, job, open, &Room::new(context.ledger(), lends).free())
         };
         let levels = (1..=self.level(&request)).rev();
         let Some(place) = levels.map_while(place_over).last() else { return Ok(false) };
