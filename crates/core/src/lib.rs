@@ -55,6 +55,8 @@ mod calendar;
 
 mod job_classes;
 
+pub mod devices;
+
 mod machine;
 
 mod job;

@@ -5,6 +5,8 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use crate::gpu::GpuFile;
+
 /// A machine: its hosts, the placement of jobs on them, its pool and queues.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -98,8 +100,11 @@ pub(crate) struct HostFile {
     pub(crate) cpus: Spanned<i64>,
     /// The memory of each, with a unit. Not accounted if missing.
     pub(crate) memory: Option<Spanned<Value>>,
-    /// The GPUs of each.
+    /// The GPUs of each, without types.
     pub(crate) gpus: Option<Spanned<i64>>,
+    /// The GPUs of each by type, in the order of their positions.
+    #[serde(rename = "gpu", default)]
+    pub(crate) devices: Vec<Spanned<GpuFile>>,
     /// The number of hosts.
     pub(crate) count: Option<Spanned<i64>>,
 }

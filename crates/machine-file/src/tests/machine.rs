@@ -91,7 +91,7 @@ fn mistakes_are_told_with_line_and_field() {
     wrong(&format!("\nsharing = \"no\"\n{host}"), "2: sharing = \"no\": must be one of shared, whole");
     wrong(
         &format!("{host}cpu = 1"),
-        "4: unknown field `cpu`, expected one of `name`, `cpus`, `memory`, `gpus`, `count`",
+        "4: unknown field `cpu`, expected one of `name`, `cpus`, `memory`, `gpus`, `gpu`, `count`",
     );
     wrong(
         &format!("spam = 1\n{host}"),
