@@ -397,7 +397,8 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         queue,
         sizes: None,
         constraints: Constraints::NONE,
-        known_runtime: None,
+        devices: None,
+            known_runtime: None,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
         return Err(SkipReason::Named("fits_no_host"));
