@@ -15,6 +15,8 @@ pub(crate) struct MachineFile {
     pub(crate) span: Option<Spanned<String>>,
     /// `shared` or `whole`: whether a job has its hosts to itself.
     pub(crate) sharing: Option<Spanned<String>>,
+    /// `best` or `gradient`: the choice of GPUs for a job.
+    pub(crate) gpu_fit: Option<Spanned<String>>,
     /// The hosts, in the order in which they are numbered.
     #[serde(rename = "host", default)]
     pub(crate) hosts: Vec<Spanned<HostFile>>,

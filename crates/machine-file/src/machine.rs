@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use miserly_core::devices::DeviceTable;
+use miserly_core::devices::{DeviceTable, FitRule};
 use miserly_core::{JobClasses, Kind, Machine, Procs, Resources, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use toml::Spanned;
@@ -34,6 +34,8 @@ pub struct MachineSpec {
     pub pools: Option<Pools>,
     /// The job classes of policy `lsf`, if it has any.
     pub classes: Option<Arc<JobClasses>>,
+    /// The choice of devices for a job.
+    pub gpu_fit: FitRule,
     /// Its devices, if it has any.
     pub devices: Option<Arc<DeviceTable>>,
 }
@@ -139,7 +141,8 @@ impl MachineSpec {
 
     fn with_hosts(name: String, hosts: Vec<Hosts>) -> MachineSpec {
         let (spread, sharing) = (Spread::default(), Sharing::default());
-        MachineSpec { name, spread, sharing, hosts, pools: None, classes: None, devices: None }
+        let gpu_fit = FitRule::default();
+        MachineSpec { name, spread, sharing, hosts, pools: None, classes: None, gpu_fit, devices: None }
     }
 
     /// Returns the same hosts with another placement of jobs, where one is given.
@@ -252,14 +255,25 @@ impl MachineSpec {
         let spec = MachineSpec {
             spread: value_or_default(file.span.as_ref(), "span", &Spread::ALL)?,
             sharing: value_or_default(file.sharing.as_ref(), "sharing", &Sharing::ALL)?,
+            gpu_fit: value_or_default(file.gpu_fit.as_ref(), "gpu-fit", &FitRule::ALL)?,
             ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
         };
         let gpus =
             file.hosts.iter().flat_map(|host| &host.get_ref().devices).last().map_or(0..0, Spanned::span);
         let spec = spec.with_device_table().map_err(|problem| Problem::new(gpus.clone(), problem))?;
+        if let (None, Some(fit)) = (&spec.devices, &file.gpu_fit) {
+            return Err(Problem::new(
+                fit.span(),
+                "gpu-fit is for GPUs with types, and there is no [[host.gpu]]",
+            ));
+        }
         if spec.devices.is_some() && spec.spread == Spread::Any {
             let problem = "GPUs with types need span = \"one\"; write gpus = N for jobs over several hosts";
             return Err(Problem::new(gpus, problem));
+        }
+        if let (Some(_), Some(pool)) = (&spec.devices, &file.pool) {
+            let problem = "a [pool] is of processors and memory; remove it, or the [[host.gpu]]";
+            return Err(Problem::new(pool.span(), problem));
         }
         let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
         let pools = spec.checked_pools(&pools)?;

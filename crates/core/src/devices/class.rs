@@ -42,7 +42,7 @@ impl DeviceGroup {
 }
 
 /// A set of classes of a [`DeviceTable`](super::DeviceTable).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassSet(u64);
 
 impl ClassSet {

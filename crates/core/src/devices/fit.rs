@@ -17,6 +17,18 @@ pub enum DeviceFit {
     Gradient(Arc<TypicalDemands>),
 }
 
+crate::named_enum! {
+    /// The name of a [`DeviceFit`].
+    #[derive(Default)]
+    pub enum FitRule {
+        /// [`DeviceFit::Best`].
+        #[default]
+        Best "best",
+        /// [`DeviceFit::Gradient`], for the jobs of the run.
+        Gradient "gradient",
+    }
+}
+
 /// Free resources of a host, and a job that would take some of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken<'a> {
@@ -38,10 +50,9 @@ impl DeviceTable {
     ) -> Option<Vec<HeldDevices>> {
         match demand {
             DeviceDemand::Whole { .. } => self.choose_whole(host, demand, free),
-            DeviceDemand::Share { memory, .. } => {
+            DeviceDemand::Share { .. } => {
                 let fitting = self.fitting_shares(host, demand, &free);
-                let cell = fitting.min_by_key(|cell| (free(*cell), *cell))?;
-                Some(vec![HeldDevices::planned(cell, memory)])
+                Some(vec![fitting.min_by_key(|held| (free(held.cell), held.cell))?])
             }
         }
     }
@@ -55,26 +66,61 @@ impl DeviceTable {
         free: impl Fn(CellId) -> u64,
     ) -> Vec<Vec<HeldDevices>> {
         match (demand, self.fit()) {
-            (DeviceDemand::Share { memory, .. }, DeviceFit::Gradient(_)) => {
-                let fitting = self.fitting_shares(host, demand, &free);
-                fitting.map(|cell| vec![HeldDevices::planned(cell, memory)]).collect()
+            (DeviceDemand::Share { .. }, DeviceFit::Gradient(_)) => {
+                // Devices of a class with as much free memory are alike.
+                let mut seen: Vec<(usize, u64)> = Vec::new();
+                let is_new = |held: &HeldDevices| {
+                    let kind = (self.cell(held.cell).class, free(held.cell));
+                    let is_new = !seen.contains(&kind);
+                    seen.push(kind);
+                    is_new
+                };
+                self.fitting_shares(host, demand, &free).filter(is_new).map(|held| vec![held]).collect()
             }
             _ => self.choose(host, demand, free).into_iter().collect(),
         }
     }
 
+    /// Returns whether [`choose`](DeviceTable::choose) finds devices, without a list of them.
+    pub(super) fn could_choose(
+        &self,
+        host: HostId,
+        demand: DeviceDemand,
+        free: &impl Fn(CellId) -> u64,
+    ) -> bool {
+        if let DeviceDemand::Share { .. } = demand {
+            return self.fitting_shares(host, demand, free).next().is_some();
+        }
+        let of_host = |id: &CellId| demand.classes().has(self.cell(*id).class);
+        let is_enough = |class: usize| {
+            let cells = self.cells_of(host).filter(|id| self.cell(*id).class == class);
+            cells.map(|id| self.devices_in(id, free(id))).sum::<u64>() >= demand.count().into()
+        };
+        let mut last = None;
+        self.cells_of(host).filter(of_host).map(|id| self.cell(id).class).any(|class| {
+            // The cells of a class are often neighbours.
+            last.replace(class) != Some(class) && is_enough(class)
+        })
+    }
+
+    /// Returns the share of each device on which it fits.
     fn fitting_shares<'a>(
         &'a self,
         host: HostId,
         demand: DeviceDemand,
         free: &'a impl Fn(CellId) -> u64,
-    ) -> impl Iterator<Item = CellId> + 'a {
-        let DeviceDemand::Share { memory, classes } = demand else { return None.into_iter().flatten() };
-        let fits = move |id: &CellId| {
-            let cell = self.cell(*id);
-            cell.shares && classes.has(cell.class) && free(*id) >= memory
-        };
-        Some(self.cells_of(host).filter(fits)).into_iter().flatten()
+    ) -> impl Iterator<Item = HeldDevices> + 'a {
+        self.cells_of(host).filter_map(move |id| {
+            let held = HeldDevices::planned(id, self.share_in(id, demand)?);
+            (free(id) >= held.amount).then_some(held)
+        })
+    }
+
+    /// Returns the amount of a share in a cell, if it may be there.
+    pub(super) fn share_in(&self, id: CellId, demand: DeviceDemand) -> Option<u64> {
+        let DeviceDemand::Share { amount, classes } = demand else { return None };
+        let cell = self.cells().get(id.index())?;
+        (cell.shares && classes.has(cell.class)).then(|| amount.of(cell.capacity))
     }
 
     fn choose_whole(
@@ -124,9 +170,7 @@ impl DeviceTable {
             return false;
         }
         match (demand, devices) {
-            (DeviceDemand::Share { memory, .. }, [held]) => {
-                self.cell(held.cell).shares && held.amount == memory
-            }
+            (DeviceDemand::Share { .. }, [held]) => self.share_in(held.cell, demand) == Some(held.amount),
             (DeviceDemand::Share { .. }, _) => false,
             (DeviceDemand::Whole { count, .. }, _) => {
                 let whole = |held: &HeldDevices| match self.devices_in(held.cell, held.amount) {

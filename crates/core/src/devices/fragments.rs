@@ -42,7 +42,7 @@ impl TypicalDemands {
         free: impl Fn(CellId) -> u64,
     ) -> i64 {
         let each = self.0.iter().map(|(amount, demand, weight)| {
-            let fits = amount.fits_in(room) && table.choose(host, *demand, &free).is_some();
+            let fits = amount.fits_in(room) && table.could_choose(host, *demand, &free);
             let unusable = |id: &CellId| !fits || !is_usable(table, *id, *demand, free(*id));
             let cells = table.cells_of(host).filter(unusable);
             let lost: u64 = cells.map(|id| table.cell(id).thousandths(free(id))).sum();
@@ -55,9 +55,10 @@ impl TypicalDemands {
 /// Returns whether a job could use a device of a cell with this free amount.
 fn is_usable(table: &DeviceTable, id: CellId, demand: DeviceDemand, free: u64) -> bool {
     let cell = table.cell(id);
-    demand.classes().has(cell.class)
-        && match demand {
-            DeviceDemand::Whole { .. } => !cell.shares || free == cell.capacity,
-            DeviceDemand::Share { memory, .. } => cell.shares && free >= memory,
+    match demand {
+        DeviceDemand::Whole { classes, .. } => {
+            classes.has(cell.class) && (!cell.shares || free == cell.capacity)
         }
+        DeviceDemand::Share { .. } => table.share_in(id, demand).is_some_and(|amount| free >= amount),
+    }
 }

@@ -34,9 +34,9 @@ mod fit;
 mod fragments;
 
 pub use class::{ClassSet, DeviceClass, DeviceGroup};
-pub use demand::DeviceDemand;
-pub use fit::DeviceFit;
+pub use demand::{DeviceDemand, ShareAmount};
 pub(crate) use fit::FreeDevices;
+pub use fit::{DeviceFit, FitRule};
 pub use fragments::TypicalDemands;
 pub use held::HeldDevices;
 pub use request::{DeviceError, DeviceRequest};

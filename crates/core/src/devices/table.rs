@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{ClassSet, DeviceClass, DeviceDemand, DeviceError, DeviceFit, DeviceGroup, DeviceRequest};
+use super::{
+    ClassSet, DeviceClass, DeviceDemand, DeviceError, DeviceFit, DeviceGroup, DeviceRequest, ShareAmount,
+};
 use crate::HostId;
 
 /// The position of a cell in its [`DeviceTable`].
@@ -41,7 +43,7 @@ impl DeviceCell {
     }
 
     /// Returns an amount of the cell in thousandths of a device, rounded down.
-    pub(super) fn thousandths(&self, amount: u64) -> u64 {
+    pub fn thousandths(&self, amount: u64) -> u64 {
         if self.shares {
             amount.saturating_mul(1000) / self.capacity.max(1)
         } else {
@@ -157,6 +159,34 @@ impl DeviceTable {
         bound(host.index()).zip(bound(host.index() + 1)).map_or(0..0, |(first, next)| first..next)
     }
 
+    /// Returns the demand of a job of a log: a number of thousandths of a device, of one of these types, separated by `|`.
+    ///
+    /// Less than one device is a share, where some device of the types is given in shares. Otherwise the number is rounded
+    /// up to whole devices. No devices are no demand.
+    ///
+    /// # Errors
+    /// If no device can meet it.
+    pub fn demand_of_log(
+        &self,
+        thousandths: u64,
+        types: Option<&str>,
+    ) -> Result<Option<DeviceDemand>, DeviceError> {
+        if thousandths == 0 {
+            return Ok(None);
+        }
+        let count = u32::try_from(thousandths.div_ceil(1000)).unwrap_or(u32::MAX);
+        let whole = DeviceRequest::any(count);
+        let request = types.map_or(Ok(whole.clone()), |types| whole.with_types(types))?;
+        let part = u32::try_from(thousandths).ok().filter(|part| *part < 1000);
+        let share = part.zip(self.demand(&DeviceRequest { share: true, ..request.clone() }).ok());
+        Ok(Some(match share {
+            Some((part, demand)) => {
+                DeviceDemand::Share { amount: ShareAmount::Thousandths(part), classes: demand.classes() }
+            }
+            None => self.demand(&request)?,
+        }))
+    }
+
     /// Returns the demand of a request.
     ///
     /// A request with neither type nor memory is for whole devices, unless the machine has parts only. Parts are
@@ -191,7 +221,7 @@ impl DeviceTable {
             return Err(DeviceError::Memory { memory: memory.unwrap_or(0), most });
         }
         Ok(match (share, memory) {
-            (true, Some(memory)) => DeviceDemand::Share { memory: *memory, classes },
+            (true, Some(memory)) => DeviceDemand::Share { amount: ShareAmount::Memory(*memory), classes },
             _ => DeviceDemand::Whole { count: *count, classes },
         })
     }

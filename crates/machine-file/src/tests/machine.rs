@@ -95,7 +95,7 @@ fn mistakes_are_told_with_line_and_field() {
     );
     wrong(
         &format!("spam = 1\n{host}"),
-        "1: unknown field `spam`, expected one of `span`, `sharing`, `host`, `utc-offset`, `pool`, `queue`, `classes`",
+        "1: unknown field `spam`, expected one of `span`, `sharing`, `gpu-fit`, `host`, `utc-offset`, `pool`, `queue`, `classes`",
     );
     wrong("[[host]]\nname = \"a\"", "1: missing field `cpus`");
     wrong("[[host]]\nname = \"a\"\ncpus = \"1\"", "3: invalid type: string \"1\", expected i64");

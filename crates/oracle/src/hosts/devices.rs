@@ -1,6 +1,6 @@
 //! The devices of a job, given the free amount of each cell. A cell is some devices, or the memory of one device.
 
-use miserly_core::devices::{DeviceDemand, DeviceTable};
+use miserly_core::devices::{DeviceDemand, DeviceTable, ShareAmount};
 use miserly_core::{Demand, HostId, Machine};
 
 /// The cells of which a job holds some, and the amounts.
@@ -33,12 +33,16 @@ pub(super) fn devices(
     let (Some(demand), Some(table)) = (demand.devices(), machine.devices()) else { return Some(vec![]) };
     let (cells, here) = (table.cells(), cells_of(machine, host));
     let (count, permitted) = match demand {
-        DeviceDemand::Share { memory, classes } => {
+        DeviceDemand::Share { amount, classes } => {
+            let needed = |cell: usize| match amount {
+                ShareAmount::Memory(memory) => memory,
+                ShareAmount::Thousandths(part) => (cells[cell].capacity * u64::from(part)).div_ceil(1000),
+            };
             let mut fitting: Vec<usize> = here;
-            fitting
-                .retain(|&cell| cells[cell].shares && classes.has(cells[cell].class) && free(cell) >= memory);
+            fitting.retain(|&cell| cells[cell].shares && classes.has(cells[cell].class));
+            fitting.retain(|&cell| free(cell) >= needed(cell));
             fitting.sort_by_key(|&cell| (free(cell), cell));
-            return fitting.first().map(|&cell| vec![(cell, memory)]);
+            return fitting.first().map(|&cell| vec![(cell, needed(cell))]);
         }
         DeviceDemand::Whole { count, classes } => (count as usize, classes),
     };

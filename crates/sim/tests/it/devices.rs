@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miserly_core::devices::{
-    DeviceClass, DeviceFit, DeviceGroup, DeviceRequest, DeviceTable, HeldDevices, TypicalDemands,
+    DeviceClass, DeviceDemand, DeviceError, DeviceFit, DeviceGroup, DeviceRequest, DeviceTable, HeldDevices,
+    TypicalDemands,
 };
 use miserly_core::{EventOrder, HostId, JobNumber, Machine, Sharing, Span, Spread, State, Time};
 use miserly_oracle::{NaiveJob, NaiveOnHosts, NaiveStart, schedule_on_hosts};
@@ -41,19 +42,25 @@ fn class(number: u32) -> (DeviceClass, u32) {
 /// A demand: the type, the count, the memory, and whether it is for a share.
 type Ask = (u8, u32, u64, bool);
 
-fn request((types, count, memory, share): Ask) -> Option<DeviceRequest> {
-    let whole = DeviceRequest::any(count);
+/// Returns the demand of a job: none, of a request, or of a log.
+fn demand(table: &DeviceTable, ask: Ask) -> Result<Option<DeviceDemand>, DeviceError> {
+    let (types, count, memory, share) = ask;
     let types = match types {
-        0..4 => return None,
-        4..7 => "",
-        7 => "a",
-        8 => "b",
-        9 => "b|c",
-        10 => "part",
-        _ => "a|c|part",
+        0..4 => return Ok(None),
+        4..7 => None,
+        7 => Some("a"),
+        8 => Some("b"),
+        9 => Some("b|c"),
+        10 => Some("part"),
+        _ => Some("a|c|part"),
     };
-    let request = if share { DeviceRequest::share(memory) } else { whole };
-    if types.is_empty() { Some(request) } else { request.with_types(types).ok() }
+    let request = match (share, count) {
+        (true, 3) => return table.demand_of_log(memory * 90, types),
+        (true, _) => DeviceRequest::share(memory),
+        (false, _) => DeviceRequest::any(count),
+    };
+    let request = types.map_or(Ok(request.clone()), |types| request.with_types(types))?;
+    table.demand(&request).map(Some)
 }
 
 /// A machine of hosts with devices, and jobs that could run there.
@@ -70,11 +77,10 @@ fn devices_workload(overruns: bool) -> impl Strategy<Value = (Machine, Vec<Job>)
             };
             let hosts = groups.into_iter().map(|groups| groups.into_iter().map(group).collect::<Vec<_>>());
             let table = DeviceTable::new(&hosts.take(machine.hosts().len()).collect::<Vec<_>>()).unwrap();
-            let demands: Vec<_> =
-                asks.into_iter().map(|ask| request(ask).map(|ask| table.demand(&ask))).collect();
+            let demands: Vec<_> = asks.into_iter().map(|ask| demand(&table, ask)).collect();
             let machine = machine.with_devices(Some(Arc::new(table)));
-            let with_devices = |(mut job, demand): (Job, Option<Result<_, _>>)| {
-                job.request.devices = demand.transpose().ok()?;
+            let with_devices = |(mut job, demand): (Job, Result<_, _>)| {
+                job.request.devices = demand.ok()?;
                 machine.could_hold(&job.request).then_some(job)
             };
             let jobs = jobs.into_iter().zip(demands).filter_map(with_devices).collect();
