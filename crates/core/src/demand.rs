@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use crate::devices::DeviceDemand;
 use crate::{Kind, Procs, Resources};
 
 /// The form of a job over several hosts.
@@ -59,13 +60,21 @@ pub struct Demand {
     apart: bool,
     alone: bool,
     group: Option<HostGroup>,
+    devices: Option<DeviceDemand>,
 }
 
 impl From<Resources> for Demand {
     /// Returns the demand of this amount in the default form. Parts differ by one where the processors do not divide an
     /// amount.
     fn from(amount: Resources) -> Demand {
-        Demand { amount, parts: amount.cpus_count().get().max(1), apart: false, alone: false, group: None }
+        Demand {
+            amount,
+            parts: amount.cpus_count().get().max(1),
+            apart: false,
+            alone: false,
+            group: None,
+            devices: None,
+        }
     }
 }
 
@@ -75,7 +84,18 @@ impl Demand {
         let Form { parts, apart, alone, group } = form;
         let parts = parts.map_or(amount.cpus_count().get().max(1), |parts| parts.get().into());
         let amount = amount.map(|amount| amount.checked_next_multiple_of(parts).unwrap_or(amount));
-        Demand { amount, parts, apart, alone, group }
+        Demand { amount, parts, apart, alone, group, devices: None }
+    }
+
+    /// Returns the same demand with these devices.
+    #[must_use]
+    pub const fn with_devices(self, devices: Option<DeviceDemand>) -> Demand {
+        Demand { devices, ..self }
+    }
+
+    /// Returns the devices of the job, if it demands any.
+    pub const fn devices(&self) -> Option<DeviceDemand> {
+        self.devices
     }
 
     /// Returns the amount of all parts together.

@@ -1,5 +1,6 @@
 //! A job as three separate things: its identity, its request and its actual runtime.
 
+use crate::devices::DeviceDemand;
 use crate::{Form, Procs, Resources, Span, Time};
 
 /// The handle of a job in the system: small, dense, and reused after the job has left.
@@ -30,6 +31,8 @@ pub struct Request {
     pub estimate: Span,
     /// The requested resources.
     pub demand: Resources,
+    /// The requested devices, of the classes of the machine. A machine without devices ignores them.
+    pub devices: Option<DeviceDemand>,
     /// The form of the job, where it may span several hosts.
     pub form: Form,
     /// The user, or `None` if unknown.
@@ -90,6 +93,7 @@ impl Request {
             submit,
             estimate,
             demand,
+            devices: None,
             form: Form::ANY,
             user: None,
             group: None,

@@ -57,6 +57,8 @@ mod charge;
 
 mod job_classes;
 
+pub mod devices;
+
 mod machine;
 
 mod job;

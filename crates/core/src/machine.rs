@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::devices::{CellId, DeviceTable, HeldDevices};
 use crate::{
-    Calendar, Charge, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Procs, Request, Resources, Time,
+    Calendar, Charge, Demand, Form, HostGroup, JobClasses, Kind, PartCounter, Placement, Procs, Request,
+    Resources, Time,
 };
 
 /// The position of a host in its machine.
@@ -85,7 +87,13 @@ pub struct Machine {
     closed: Vec<ClosedHosts>,
     classes: Option<Arc<JobClasses>>,
     charge: Option<Charge>,
+    devices: Option<Arc<DeviceTable>>,
 }
+
+/// The order of hosts for a job on a machine with devices, smallest first.
+///
+/// The growth of the fragments, the free devices in thousandths, the free processors, the free memory, and the number.
+type HostRank = (i64, u64, Procs, u64, HostId);
 
 impl Machine {
     /// Returns the plain machine of the papers: one host with `procs` identical processors, no
@@ -112,6 +120,7 @@ impl Machine {
             closed: vec![],
             classes: None,
             charge: None,
+            devices: None,
         }
     }
 
@@ -228,6 +237,68 @@ impl Machine {
         self.classes.as_ref()
     }
 
+    /// Returns the same hosts with these devices. Each job then runs on one host.
+    #[must_use]
+    pub fn with_devices(self, devices: Option<Arc<DeviceTable>>) -> Machine {
+        let spread = if devices.is_some() { Spread::One } else { self.spread };
+        Machine { spread, devices, ..self }
+    }
+
+    /// Returns the devices of the hosts, if there are any.
+    pub fn devices(&self) -> Option<&DeviceTable> {
+        self.devices.as_deref()
+    }
+
+    /// Returns the devices of a host that a job gets there, by the [rule](DeviceTable::fit) of the machine, with its rank
+    /// among the hosts. Returns `None` if it does not fit.
+    ///
+    /// `room` is free when it starts, and `throughout` is the free amount of each cell that stays free for it. `free` is
+    /// that when it starts.
+    pub fn choose_devices(
+        &self,
+        host: HostId,
+        demand: &Demand,
+        room: &Resources,
+        free: impl Fn(CellId) -> u64,
+        throughout: impl Fn(CellId) -> u64,
+    ) -> Option<(HostRank, Vec<HeldDevices>)> {
+        let (cpus, memory) = (room.cpus_count(), room.get(Kind::Memory));
+        let Some(table) = self.devices() else { return Some(((0, 0, cpus, memory, host), vec![])) };
+        let choices = match demand.devices() {
+            Some(devices) => table.choices(host, devices, throughout),
+            None => vec![vec![]],
+        };
+        let ranked = choices.into_iter().map(|devices| {
+            let (growth, idle) = table.rank(host, (room, &demand.amount()), &devices, &free);
+            ((growth, idle, cpus, memory, host), devices)
+        });
+        ranked.min_by(|(one, here), (other, there)| {
+            let cell = |devices: &[HeldDevices]| devices.first().map(|held| (free(held.cell), held.cell));
+            one.cmp(other).then(cell(here).cmp(&cell(there)))
+        })
+    }
+
+    /// Returns a placement on one host with these free resources and free amounts of cells, or `None` if the job does not
+    /// fit. O(hosts).
+    pub fn fit_with_devices(
+        &self,
+        rooms: &[Resources],
+        free: impl Fn(CellId) -> u64,
+        demand: &Demand,
+    ) -> Option<Placement> {
+        let placed = (0..).map(HostId).zip(rooms).filter_map(|(host, room)| {
+            let whole = self.sharing == Sharing::Whole;
+            let capacity = self.host(host).capacity;
+            if !demand.amount().fits_in(room) || (whole && *room != capacity) {
+                return None;
+            }
+            let (rank, devices) = self.choose_devices(host, demand, room, &free, &free)?;
+            let amount = if whole { capacity } else { demand.amount() };
+            Some((rank, Placement::on(host, amount).with_devices(devices)))
+        });
+        placed.min_by_key(|(rank, _)| *rank).map(|(_, placement)| placement)
+    }
+
     /// Returns of each group whether the host is in it.
     pub fn groups_of(&self, host: HostId) -> Vec<bool> {
         self.groups.iter().map(|group| group.get(host.index()).copied().unwrap_or(false)).collect()
@@ -290,6 +361,7 @@ impl Machine {
         self.hosts.len() == 1
             && self.calendar.is_none()
             && self.sharing == Sharing::Shared
+            && self.devices.is_none()
             && self.accounted == Resources::cpus(self.accounted.cpus_count())
     }
 
@@ -313,7 +385,9 @@ impl Machine {
     pub fn demand(&self, request: &Request) -> Demand {
         let amount = request.demand.masked(&self.accounted);
         match (self.spread, &self.hosts[..]) {
-            (Spread::One, _) => amount.into(),
+            (Spread::One, _) => {
+                Demand::from(amount).with_devices(request.devices.filter(|_| self.devices.is_some()))
+            }
             (Spread::Any, [_]) => Demand::new(amount, Form::ANY),
             (Spread::Any, _) => Demand::new(amount, request.form),
         }
@@ -322,6 +396,10 @@ impl Machine {
     /// Returns whether the job could run on the idle machine. O(k) for k different hosts; O(hosts) for a job with a group.
     pub fn could_hold(&self, request: &Request) -> bool {
         let demand = self.demand(request);
+        if let Some(table) = self.devices.as_ref().filter(|_| demand.devices().is_some()) {
+            let rooms: Vec<Resources> = self.hosts.iter().map(|host| host.capacity).collect();
+            return self.fit_with_devices(&rooms, |cell| table.cell(cell).capacity, &demand).is_some();
+        }
         match self.spread {
             Spread::One => self.capacities.iter().any(|(capacity, _)| demand.amount().fits_in(capacity)),
             Spread::Any => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::devices::HeldDevices;
 use crate::{HostId, PeSet, Resources};
 
 /// A slot of the Ousterhout matrix. Space sharing has one slot, slot 0.
@@ -34,6 +35,9 @@ pub struct Placement {
     /// The slot of the matrix.
     pub slot: SlotId,
     shares: Shares,
+    /// The devices, in the order of their cells. Most machines have none.
+    #[expect(clippy::rc_buffer, reason = "a thin pointer keeps placements without devices small")]
+    devices: Option<Arc<Vec<HeldDevices>>>,
 }
 
 /// The shares. Most jobs have one, which needs no allocation. Copies share the others, and are equal at first sight.
@@ -67,7 +71,7 @@ impl Placement {
 
     /// Returns a placement of one share, in slot 0.
     pub const fn from_share(share: Share) -> Placement {
-        Placement { slot: SlotId(0), shares: Shares::One(share) }
+        Placement { slot: SlotId(0), shares: Shares::One(share), devices: None }
     }
 
     /// Returns the named processors of the only host. Returns `None` if there are several hosts or
@@ -85,7 +89,18 @@ impl Placement {
             Ok([one]) => Shares::One(one),
             Err(many) => Shares::Many(many.into()),
         };
-        Placement { slot, shares }
+        Placement { slot, shares, devices: None }
+    }
+
+    /// Returns the same shares with these devices, in the order of their cells.
+    #[must_use]
+    pub fn with_devices(self, devices: Vec<HeldDevices>) -> Placement {
+        Placement { devices: (!devices.is_empty()).then(|| Arc::new(devices)), ..self }
+    }
+
+    /// Returns the devices, in the order of their cells.
+    pub fn devices(&self) -> &[HeldDevices] {
+        self.devices.as_ref().map_or(&[], |devices| devices)
     }
 
     /// Returns the shares, one per host.

@@ -53,6 +53,9 @@ pub enum Rule {
     /// other job holds them.
     #[error("named processors are as many as the job holds, and no other job holds them")]
     WrongPes,
+    /// A placement has the devices that the request demands, on its host, and no other job holds them.
+    #[error("a placement has the demanded devices, and no other job holds them")]
+    WrongDevices,
     /// A job that is being swapped out keeps its processors until the swap is complete.
     #[error("a job that is being swapped out keeps its processors until the swap is complete")]
     StillWriting,

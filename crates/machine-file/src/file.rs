@@ -5,6 +5,8 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use crate::gpu::GpuFile;
+
 /// A machine: its hosts, the placement of jobs on them, its pool and queues.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -13,6 +15,8 @@ pub(crate) struct MachineFile {
     pub(crate) span: Option<Spanned<String>>,
     /// `shared` or `whole`: whether a job has its hosts to itself.
     pub(crate) sharing: Option<Spanned<String>>,
+    /// `best` or `gradient`: the choice of GPUs for a job.
+    pub(crate) gpu_fit: Option<Spanned<String>>,
     /// The hosts, in the order in which they are numbered.
     #[serde(rename = "host", default)]
     pub(crate) hosts: Vec<Spanned<HostFile>>,
@@ -98,8 +102,11 @@ pub(crate) struct HostFile {
     pub(crate) cpus: Spanned<i64>,
     /// The memory of each, with a unit. Not accounted if missing.
     pub(crate) memory: Option<Spanned<Value>>,
-    /// The GPUs of each.
+    /// The GPUs of each, without types.
     pub(crate) gpus: Option<Spanned<i64>>,
+    /// The GPUs of each by type, in the order of their positions.
+    #[serde(rename = "gpu", default)]
+    pub(crate) devices: Vec<Spanned<GpuFile>>,
     /// The number of hosts.
     pub(crate) count: Option<Spanned<i64>>,
 }

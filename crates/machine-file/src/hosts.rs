@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use miserly_core::devices::DeviceGroup;
 use miserly_core::{Host, Kind, Resources};
 use miserly_policies::shared::Profile;
 use toml::Spanned;
 
 use crate::file::{HostFile, MachineFile};
+use crate::gpu::device_groups;
 use crate::problem::Problem;
 use crate::quantity::kilobytes;
 
@@ -22,6 +24,8 @@ pub struct Hosts {
     pub count: Option<u32>,
     /// The resources of each.
     pub each: Resources,
+    /// The devices of each.
+    pub devices: Vec<DeviceGroup>,
 }
 
 impl Hosts {
@@ -36,7 +40,7 @@ impl Hosts {
 
     /// Returns these hosts, each for itself.
     pub(crate) fn singles(&self) -> impl Iterator<Item = Hosts> {
-        self.names().map(|name| Hosts { name, count: None, each: self.each })
+        self.names().map(|name| Hosts { name, count: None, each: self.each, devices: self.devices.clone() })
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = Host> {
@@ -52,6 +56,7 @@ pub(crate) fn checked(file: &MachineFile) -> Result<Vec<Hosts>, Problem> {
     let all = file.hosts.iter().map(|host| hosts(host.get_ref())).collect::<Result<Vec<_>, _>>()?;
     check_names(file, &all)?;
     check_memory(file)?;
+    check_gpus(file)?;
     check_totals(file, &all)?;
     Ok(all)
 }
@@ -77,6 +82,7 @@ fn hosts(host: &HostFile) -> Result<Hosts, Problem> {
         // At most `HOSTS_MOST`.
         count: count.and_then(|count| u32::try_from(count).ok()),
         each: Resources::cpus(cpus).with(Kind::Memory, memory).with(Kind::Gpus, gpus),
+        devices: device_groups(&format!("host {:?}", host.name), &host.devices)?,
     })
 }
 
@@ -130,6 +136,20 @@ fn check_memory(file: &MachineFile) -> Result<(), Problem> {
                 without.span(),
                 format!("host {name:?}: other hosts have memory; give it to all or to none"),
             ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that GPUs have types on all hosts, or on none.
+fn check_gpus(file: &MachineFile) -> Result<(), Problem> {
+    let typed = file.hosts.iter().any(|host| !host.get_ref().devices.is_empty());
+    let counted = |host: &&Spanned<HostFile>| host.get_ref().gpus.is_some();
+    match file.hosts.iter().find(counted).and_then(|host| Some((host, host.get_ref().gpus.as_ref()?))) {
+        Some((host, gpus)) if typed => {
+            let problem =
+                "gpus is a count without types, and there is a [[host.gpu]]; write [[host.gpu]] instead";
+            Err(Problem::new(gpus.span(), format!("host {:?}: {problem}", host.get_ref().name)))
         }
         _ => Ok(()),
     }

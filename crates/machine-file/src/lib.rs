@@ -39,6 +39,8 @@ mod hosts;
 
 pub mod file;
 
+pub mod gpu;
+
 mod pools;
 
 mod rules;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use miserly_core::devices::{DeviceTable, FitRule};
 use miserly_core::{JobClasses, Kind, Machine, Procs, Resources, Sharing, Spread};
 use miserly_policies::shared::Profile;
 use toml::Spanned;
@@ -33,6 +34,10 @@ pub struct MachineSpec {
     pub pools: Option<Pools>,
     /// The job classes of policy `lsf`, if it has any.
     pub classes: Option<Arc<JobClasses>>,
+    /// The choice of devices for a job.
+    pub gpu_fit: FitRule,
+    /// Its devices, if it has any.
+    pub devices: Option<Arc<DeviceTable>>,
 }
 
 /// The reason for which there is no such machine.
@@ -129,13 +134,15 @@ impl MachineSpec {
 
     /// Returns one host of `procs` processors, which jobs share, and nothing else accounted.
     pub fn plain(procs: Procs) -> MachineSpec {
-        let host = Hosts { name: "machine".into(), count: None, each: Resources::cpus(procs) };
+        let host =
+            Hosts { name: "machine".into(), count: None, each: Resources::cpus(procs), devices: vec![] };
         MachineSpec::with_hosts(procs.to_string(), vec![host])
     }
 
     fn with_hosts(name: String, hosts: Vec<Hosts>) -> MachineSpec {
         let (spread, sharing) = (Spread::default(), Sharing::default());
-        MachineSpec { name, spread, sharing, hosts, pools: None, classes: None }
+        let gpu_fit = FitRule::default();
+        MachineSpec { name, spread, sharing, hosts, pools: None, classes: None, gpu_fit, devices: None }
     }
 
     /// Returns the same hosts with another placement of jobs, where one is given.
@@ -160,7 +167,12 @@ impl MachineSpec {
         let Some(like) = like else {
             return Err(HostsError::NoKind { kind: kind.unwrap_or_default().into(), kinds: kinds() });
         };
-        let added = Hosts { name: format!("added-{}-", like.name), count: Some(number), each: like.each };
+        let added = Hosts {
+            name: format!("added-{}-", like.name),
+            count: Some(number),
+            each: like.each,
+            devices: like.devices.clone(),
+        };
         if let Some(classes) = &mut self.classes {
             let orders = &mut Arc::make_mut(classes).hosts;
             let order = like.names().next().and_then(|name| orders.get(&name).cloned());
@@ -173,7 +185,7 @@ impl MachineSpec {
             .and_then(|()| totals_in_bounds(&self.hosts))
             .map_err(HostsError::TooMany)?;
         self.name = format!("{} and {number} hosts", self.name);
-        Ok(self)
+        self.with_device_table().map_err(HostsError::TooMany)
     }
 
     /// Returns the machine without the hosts of these names.
@@ -193,7 +205,18 @@ impl MachineSpec {
         }
         self.hosts = hosts;
         self.name = format!("{} without {}", self.name, names.join(", "));
-        Ok(self)
+        self.with_device_table().map_err(HostsError::TooMany)
+    }
+
+    /// Returns the machine with the table of its hosts' devices.
+    fn with_device_table(self) -> Result<MachineSpec, String> {
+        let each = |hosts: &Hosts| hosts.names().map(|_| hosts.devices.clone()).collect::<Vec<_>>();
+        let devices: Vec<_> = self.hosts.iter().flat_map(each).collect();
+        if devices.iter().all(Vec::is_empty) {
+            return Ok(MachineSpec { devices: None, ..self });
+        }
+        let table = DeviceTable::new(&devices).map_err(|error| error.to_string())?;
+        Ok(MachineSpec { devices: Some(Arc::new(table)), ..self })
     }
 
     fn refuse_pools(&self) -> Result<(), HostsError> {
@@ -213,6 +236,7 @@ impl MachineSpec {
             .with_spread(self.spread)
             .with_sharing(self.sharing)
             .with_classes(self.classes.clone())
+            .with_devices(self.devices.clone())
     }
 
     /// Returns the machine that `text` describes, the content of the file `path`.
@@ -231,8 +255,26 @@ impl MachineSpec {
         let spec = MachineSpec {
             spread: value_or_default(file.span.as_ref(), "span", &Spread::ALL)?,
             sharing: value_or_default(file.sharing.as_ref(), "sharing", &Sharing::ALL)?,
+            gpu_fit: value_or_default(file.gpu_fit.as_ref(), "gpu-fit", &FitRule::ALL)?,
             ..MachineSpec::with_hosts(file_name(path).into(), checked(&file)?)
         };
+        let gpus =
+            file.hosts.iter().flat_map(|host| &host.get_ref().devices).last().map_or(0..0, Spanned::span);
+        let spec = spec.with_device_table().map_err(|problem| Problem::new(gpus.clone(), problem))?;
+        if let (None, Some(fit)) = (&spec.devices, &file.gpu_fit) {
+            return Err(Problem::new(
+                fit.span(),
+                "gpu-fit is for GPUs with types, and there is no [[host.gpu]]",
+            ));
+        }
+        if spec.devices.is_some() && spec.spread == Spread::Any {
+            let problem = "GPUs with types need span = \"one\"; write gpus = N for jobs over several hosts";
+            return Err(Problem::new(gpus, problem));
+        }
+        if let (Some(_), Some(pool)) = (&spec.devices, &file.pool) {
+            let problem = "a [pool] is of processors and memory; remove it, or the [[host.gpu]]";
+            return Err(Problem::new(pool.span(), problem));
+        }
         let pools = PoolsFile { utc_offset: file.utc_offset, pool: file.pool, queues: file.queues };
         let pools = spec.checked_pools(&pools)?;
         let classes = file.classes.map(|classes| {

@@ -45,6 +45,9 @@ pub enum SetupError {
     /// The log cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// Jobs do not span hosts with typed GPUs.
+    #[error("machine {0}: its GPUs have types, so each job runs on one host; leave out --span any")]
+    SpanOfGpus(String),
     /// An option that needs pools, on a machine without.
     #[error(
         "{0} needs a machine with pools; give --machine a file with [pool] or [[queue]] (docs/machines.md)"

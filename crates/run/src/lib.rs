@@ -46,11 +46,11 @@ mod stopwatch;
 
 pub use document::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GROUP_JOBS_LEAST,
-    GroupChangeDoc, GroupDoc, GuaranteeRatio, GuaranteesDoc, HostsDoc, IdleUseDoc, JobCountsDoc, MachineDoc,
-    MeansDoc, MeasureDoc, MetricsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc,
-    PoolsDoc, PromisesDoc, QueueLengthDoc, RecordDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc,
-    SlicedFigures, SlicingDoc, SlotsDoc, StepDoc, SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc,
-    differences, group_label, is_of_schedule,
+    GpuTypeUseDoc, GpuUseDoc, GpusDoc, GroupChangeDoc, GroupDoc, GuaranteeRatio, GuaranteesDoc, HostsDoc,
+    IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc, NO_RECORDED_WAIT,
+    OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc, QueueLengthDoc, RecordDoc,
+    ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc,
+    SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, differences, group_label, is_of_schedule,
 };
 pub use error::SetupError;
 pub use log::Log;

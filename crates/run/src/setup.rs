@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use miserly_core::{JobNumber, Machine, Procs, Span};
+use miserly_core::devices::{DeviceDemand, DeviceFit, FitRule, TypicalDemands};
+use miserly_core::{JobNumber, Kind, Machine, Procs, Resources, Span, Spread};
 use miserly_machine_file::{MachineSpec, Pools};
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_sim::{
-    FeedbackJobs, Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError, Series,
-    Simulation, SuitedRanges,
+    DeviceUse, FeedbackJobs, Grouping, Job, Label, LabelValue, LoggedStatus, Metrics, Observer, RunError,
+    Series, Simulation, SuitedRanges,
 };
 use miserly_workload::swf::{Extra, Field, Names, ReadError, Record, Status};
 use miserly_workload::{
     Feedback, Job as LoggedJob, JobOptions, Jobs, LineCounts, LogDates, Survey, Trace, TraceError, preceding,
 };
 
-use crate::document::{BatchesDoc, DetailsDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
+use crate::document::{BatchesDoc, DetailsDoc, GpuUseDoc, OpportunisticDoc, RunDoc, SlicingDoc, TraceDoc};
 use crate::error::SetupError;
 use crate::log::Log;
 use crate::names::resolve_names;
@@ -101,6 +102,9 @@ impl RunSetup {
         let Some(spec) = options.machine.clone().or_else(|| procs.map(MachineSpec::plain)) else {
             return Err(no_machine(&trace, options.jobs.lenient).into());
         };
+        if spec.devices.is_some() && spec.spread == Spread::Any {
+            return Err(SetupError::SpanOfGpus(spec.name));
+        }
         if let (None, Some(option)) = (&spec.pools, options.opportunistic.option()) {
             return Err(SetupError::NoPools(option));
         }
@@ -116,6 +120,10 @@ impl RunSetup {
         options.jobs.procs = spec.procs();
         options.jobs.machine = (!machine.is_plain()).then(|| Arc::clone(&machine));
         options.jobs.pools = pools.into();
+        let machine = match spec.gpu_fit {
+            FitRule::Best => machine,
+            FitRule::Gradient => Arc::new(with_typical_demands(&trace, &survey, &options.jobs, &machine)?),
+        };
         let names = Names::FIELDS.map(|field| survey.header.names(field));
         Ok(RunSetup { trace, survey, spec, machine, options, sha256: None, names })
     }
@@ -300,7 +308,11 @@ impl RunSetup {
             .in_batches(self.options.batches)
             .grouped(&self.options.by);
         let mut series = self.options.details.then(|| Series::new(self.procs()));
+        let mut used = self.machine.devices().map(|_| DeviceUse::default());
         let mut all: Vec<&mut dyn Observer> = vec![&mut metrics];
+        if let Some(used) = &mut used {
+            all.push(used);
+        }
         if let Some(series) = &mut series {
             all.push(series);
         }
@@ -328,6 +340,7 @@ impl RunSetup {
         self.name_groups(&mut outcome);
         outcome.opportunistic =
             self.is_opportunistic(policy).then(|| OpportunisticDoc::new(&metrics.opportunistic));
+        outcome.gpus = used.as_ref().and_then(GpuUseDoc::new);
         let slices = simulation.system().queues().iter().any(|queue| queue.ledger().matrix().is_some());
         outcome.slicing = slices.then(|| SlicingDoc::new(&mut metrics));
         let log_at_its_end = counts.read == self.survey.records;
@@ -468,6 +481,37 @@ impl RunSetup {
         let name = self.trace.name();
         Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name)
     }
+}
+
+/// The largest number of different typical demands.
+const TYPICAL_MOST: usize = 64;
+
+/// Returns the machine with the commonest demands of the log as typical ones, for the gradient of fragments. It reads the log.
+fn with_typical_demands(
+    trace: &Trace,
+    survey: &Survey,
+    options: &JobOptions,
+    machine: &Machine,
+) -> Result<Machine, TraceError> {
+    let Some(table) = machine.devices() else { return Ok(machine.clone()) };
+    let mut counts: BTreeMap<([u64; 4], DeviceDemand), i64> = BTreeMap::new();
+    for job in Jobs::new(trace, survey.in_order, options.clone())? {
+        let demand = machine.demand(&job?.request);
+        let amounts = Kind::ALL.map(|kind| demand.amount().get(kind));
+        if let Some(devices) = demand.devices() {
+            *counts.entry((amounts, devices)).or_default() += 1;
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, jobs)| std::cmp::Reverse(*jobs));
+    counts.truncate(TYPICAL_MOST);
+    let typical = counts.into_iter().map(|((amounts, devices), jobs)| {
+        let each = Kind::ALL.into_iter().zip(amounts);
+        let amount = each.fold(Resources::NONE, |sum, (kind, amount)| sum.with(kind, amount));
+        (amount, devices, jobs)
+    });
+    let fit = DeviceFit::Gradient(Arc::new(TypicalDemands::new(typical.collect())));
+    Ok(machine.clone().with_devices(Some(Arc::new(table.clone().with_fit(fit)))))
 }
 
 /// Returns the field whose numbers are the groups. The header may name them.

@@ -13,7 +13,7 @@ miserly_core::named_enum! {
         Nodes "nodes",
         /// The GPUs of the job.
         Gpus "gpus",
-        /// The type of the GPUs.
+        /// The type of the GPUs: on a machine with typed GPUs, of those that the job got.
         GpuType "gpu_type",
         /// The name of the job.
         Name "name",

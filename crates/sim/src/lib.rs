@@ -60,10 +60,11 @@ pub use job::{Job, LoggedStatus};
 pub use label::{Label, LabelValue};
 pub use matrix::{MatrixRecord, MatrixWatch, MostSlots, PlaceHeld, SlotPlace};
 pub use metrics::{
-    BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, Distribution,
-    EXACT_MOST, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees, Interval, MEASURES,
-    MOST_BOUNDS, Mark, Measures, Metrics, OpportunisticTotals, OwnGroup, OwnRanges, Percentiles, Quality,
-    SKETCH_ERROR, Series, Sliced, SuitedRanges, Summary, Suspended, Window, interval, student_t_95,
+    BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, BUCKETS_MOST, BatchRule, Batches, Bucket, ClassUse,
+    DeviceUse, Distribution, EXACT_MOST, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees,
+    Interval, MEASURES, MOST_BOUNDS, Mark, Measures, Metrics, OpportunisticTotals, OwnGroup, OwnRanges,
+    Percentiles, Quality, SKETCH_ERROR, Series, Sliced, SuitedRanges, Summary, Suspended, Window, interval,
+    student_t_95,
 };
 pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
 pub use run::{FeedbackJobs, RunError, Simulation};

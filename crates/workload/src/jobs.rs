@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
+use miserly_core::devices::DeviceDemand;
 use miserly_core::{
     ActualRuntime, Constraints, Form, Kind, Machine, Procs, Request, Resources, Span, Time, queue_position,
 };
@@ -13,9 +14,12 @@ use crate::estimates::tsafrir::{LEAST, Tsafrir};
 use crate::estimates::{Estimates, Factor};
 use crate::filter::FieldFilter;
 use crate::shake::Shaken;
-use crate::swf::{Deviations, Field, ReadError, Reader, Record, Status};
+use crate::swf::{Deviations, Extra, Field, ReadError, Reader, Record, Status};
 use crate::trace::{Trace, TraceError};
 use miserly_core::named_enum;
+
+/// Thousandths in one.
+const THOUSAND: u64 = 1_000;
 
 named_enum! {
     /// The treatment of a job that reaches the log's own estimate.
@@ -390,13 +394,16 @@ fn job_from_record(record: &Record, options: &JobOptions) -> Result<Job, SkipRea
         number,
         submit,
         estimate,
-        demand: Resources::cpus(procs).with(Kind::Memory, memory_of(record, procs)),
-        form: Form::ANY,
+        demand: Resources::cpus(procs)
+            .with(Kind::Memory, memory_of(record, procs))
+            .with(Kind::Gpus, gpus_of(record).div_ceil(THOUSAND)),
+        form: form_of(record, options),
         user,
         group: small(record, Field::Group),
         queue,
         sizes: None,
         constraints: Constraints::NONE,
+        devices: devices_of(record, options)?,
         known_runtime: None,
     };
     if options.machine.as_ref().is_some_and(|machine| !machine.could_hold(&request)) {
@@ -443,6 +450,28 @@ fn procs_of(record: &Record, options: &JobOptions) -> Result<Procs, SkipReason> 
 fn memory_of(record: &Record, procs: Procs) -> u64 {
     let each = record.positive(Field::RequestedMemory).or_else(|| record.positive(Field::UsedMemory));
     each.unwrap_or(0).saturating_mul(procs.get())
+}
+
+/// Returns the GPUs in thousandths: those of the extra field, or none.
+fn gpus_of(record: &Record) -> u64 {
+    record.extras().number(Extra::Gpus).unwrap_or(0)
+}
+
+/// Returns the form of a job with GPUs, where hosts count GPUs without types: a part for each node that the log has, or one.
+///
+/// Each part has its GPUs on one host. Other jobs have the default form.
+fn form_of(record: &Record, options: &JobOptions) -> Form {
+    let counted = options.machine.as_ref().is_some_and(|machine| machine.capacity().get(Kind::Gpus) > 0);
+    let nodes = record.extras().number(Extra::Nodes).and_then(|nodes| u32::try_from(nodes).ok());
+    if counted && gpus_of(record) > 0 { Form::parts(nodes.unwrap_or(1).max(1)) } else { Form::ANY }
+}
+
+/// Returns the devices that a job demands on a machine that has some.
+fn devices_of(record: &Record, options: &JobOptions) -> Result<Option<DeviceDemand>, SkipReason> {
+    let table = options.machine.as_ref().and_then(|machine| machine.devices());
+    let types = record.extras().text(Extra::GpuType);
+    let demand = table.map(|table| table.demand_of_log(gpus_of(record), types.as_deref()));
+    demand.transpose().map(Option::flatten).map_err(|_| SkipReason::Named("no_such_gpus"))
 }
 
 fn small(record: &Record, field: Field) -> Option<u32> {

@@ -115,6 +115,7 @@ impl Ledger {
         short: PartialAllocation,
     ) -> Result<Procs, Rule> {
         let demand = self.machine.demand(request);
+        self.check_demanded_devices(&demand, placement)?;
         if self.machine.spread() == Spread::One && placement.shares().len() != 1 {
             return Err(Rule::TooManyHosts);
         }
@@ -182,6 +183,7 @@ impl Ledger {
             self.check_slot(placement)?;
             self.check_pes(placement)?;
         }
+        self.take_devices(placement, part)?;
         let by_host = self.by_host(part);
         let Ledger { free, machine, .. } = self;
         for (done, share) in placement.shares().iter().enumerate() {
@@ -199,6 +201,7 @@ impl Ledger {
                             free.on(share.host).plus(&by_host.select(share.amount)),
                         );
                     }
+                    self.give_devices(placement, part);
                     return Err(rule);
                 }
             }
@@ -217,6 +220,7 @@ impl Ledger {
     }
 
     pub(super) fn give(&mut self, placement: &Placement, part: Part) {
+        self.give_devices(placement, part);
         let by_host = self.by_host(part);
         let Ledger { free, machine, missing, .. } = self;
         for share in placement.shares() {
@@ -312,7 +316,7 @@ impl Ledger {
             return Err(Rule::WrongPes);
         }
         let (host, amount, held) = (share.host, share.amount, share.amount.cpus_count());
-        let new = Placement::on(host, amount.with_cpus(procs));
+        let new = Placement::on(host, amount.with_cpus(procs)).with_devices(placement.devices().to_vec());
         let charge = self.charge(job);
         let working = self.working_with(&entry.request, &new, PartialAllocation::All)?;
         let expected = match expected {

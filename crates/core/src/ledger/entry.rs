@@ -123,6 +123,11 @@ impl Part {
         }
     }
 
+    /// Returns whether a job that holds this part holds its devices.
+    pub(super) const fn has_devices(self) -> bool {
+        matches!(self, Part::All | Part::AllButCpus)
+    }
+
     pub(super) const fn has_cpus(self) -> bool {
         matches!(self, Part::All | Part::Cpus)
     }
@@ -307,7 +312,8 @@ impl Entry {
             return Err(Rule::NotWaiting);
         }
         // A place of another amount or form cannot be taken. The policy finds one for the promise.
-        let keeps_place = request.demand == self.request.demand && request.form == self.request.form;
+        let amounts = |request: &Request| (request.demand, request.devices, request.form);
+        let keeps_place = amounts(&request) == amounts(&self.request);
         self.request = request;
         if !keeps_promise {
             self.promise = None;

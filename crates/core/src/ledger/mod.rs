@@ -15,6 +15,8 @@ mod matrix;
 
 mod slots;
 
+mod devices;
+
 mod usage;
 
 mod weights;
@@ -34,6 +36,7 @@ pub use weights::{ResourceWeights, UsageWeights};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::devices::FreeDevices;
 use crate::violation::Rule;
 use crate::{
     BreachCause, Demand, FreeHosts, HostId, JobId, LedgerState, Machine, Persistent, Pes, Placement,
@@ -61,6 +64,8 @@ pub struct Ledger {
     machine: Machine,
     /// The free resources of each host.
     free: FreeHosts,
+    /// The free devices, if the machine has any.
+    devices: Option<Box<FreeDevices>>,
     /// The free processors of each host by number, if they are named.
     pes: Option<Names>,
     /// The slots of the only host, if its time is sliced. Otherwise every job is in slot 0.
@@ -98,9 +103,11 @@ impl Ledger {
     /// Returns an empty ledger of this machine.
     pub fn new(machine: Machine) -> Ledger {
         let free = FreeHosts::idle(&machine);
+        let devices = machine.devices().map(|table| Box::new(FreeDevices::idle(table)));
         Ledger {
             machine,
             free,
+            devices,
             pes: None,
             matrix: None,
             policy_state: PolicyState::EMPTY,
@@ -211,7 +218,10 @@ impl Ledger {
     /// Returns a placement for a job with this demand that could start now, by best fit as in
     /// [`FreeHosts`]. Returns `None` if it fits nowhere.
     pub fn fit(&self, demand: &Demand) -> Option<Placement> {
-        self.free.fit(&self.machine, demand)
+        match &self.devices {
+            None => self.free.fit(&self.machine, demand),
+            Some(devices) => self.machine.fit_with_devices(self.free.each(), |cell| devices.of(cell), demand),
+        }
     }
 
     /// Returns a placement for a job of the ledger that could start now, by best fit. Returns
@@ -395,6 +405,7 @@ impl Ledger {
         assert_eq!(free, self.free.each(), "the free counts follow from the placements at {now}");
         assert_eq!(FreeHosts::new(&self.machine, free).total(), self.free.total(), "and so do their sums");
         self.check_names();
+        self.check_devices();
         self.check_slots();
         self.check_usage(now);
         assert_eq!(

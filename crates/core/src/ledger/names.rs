@@ -96,6 +96,7 @@ impl Ledger {
     /// unchanged where processors are not named.
     pub(super) fn named(&self, placement: Placement) -> Placement {
         // If too few are free, the check of the counts gives the better error.
+        let placement = self.with_named_devices(placement);
         self.pes.as_ref().and_then(|names| named(&placement, &names.free)).unwrap_or(placement)
     }
 
@@ -241,8 +242,9 @@ fn named(placement: &Placement, from: &[PeSet]) -> Option<Placement> {
         Some(Share { pes: Pes::Set(pes), ..share.clone() })
     };
     let shares: Option<Vec<Share>> = placement.shares().iter().map(share).collect();
-    Some(match <[Share; 1]>::try_from(shares?) {
+    let named = match <[Share; 1]>::try_from(shares?) {
         Ok([one]) => Placement::from_share(one),
         Err(many) => Placement::across(placement.slot, many),
-    })
+    };
+    Some(named.with_devices(placement.devices().to_vec()))
 }

@@ -97,7 +97,8 @@ impl Ledger {
     /// Moves the holdings of one placement to another one, or leaves them unchanged on an error.
     fn move_to(&mut self, old: &Placement, holds: Holds, on: Placement) -> Result<Placement, Rule> {
         let on = self.named(on);
-        if old.shares().iter().map(beside_cpus).eq(on.shares().iter().map(beside_cpus)) {
+        let keeps_devices = old.devices() == on.devices();
+        if keeps_devices && old.shares().iter().map(beside_cpus).eq(on.shares().iter().map(beside_cpus)) {
             // Resources that the job keeps are never freed, so they replace no lost capacity.
             self.take(&on, holds.missing())?;
             return Ok(on);

@@ -91,11 +91,11 @@ fn mistakes_are_told_with_line_and_field() {
     wrong(&format!("\nsharing = \"no\"\n{host}"), "2: sharing = \"no\": must be one of shared, whole");
     wrong(
         &format!("{host}cpu = 1"),
-        "4: unknown field `cpu`, expected one of `name`, `cpus`, `memory`, `gpus`, `count`",
+        "4: unknown field `cpu`, expected one of `name`, `cpus`, `memory`, `gpus`, `gpu`, `count`",
     );
     wrong(
         &format!("spam = 1\n{host}"),
-        "1: unknown field `spam`, expected one of `span`, `sharing`, `host`, `utc-offset`, `pool`, `queue`, `classes`",
+        "1: unknown field `spam`, expected one of `span`, `sharing`, `gpu-fit`, `host`, `utc-offset`, `pool`, `queue`, `classes`",
     );
     wrong("[[host]]\nname = \"a\"", "1: missing field `cpus`");
     wrong("[[host]]\nname = \"a\"\ncpus = \"1\"", "3: invalid type: string \"1\", expected i64");

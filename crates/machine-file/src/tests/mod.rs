@@ -2,6 +2,8 @@
 
 mod classes;
 
+mod gpu;
+
 mod machine;
 
 mod pools;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::devices::Cells;
 use miserly_core::{Demand, HostId, Kind, Machine, Resources, Sharing, Spread};
 
 /// The holdings of a job on one host.
@@ -9,6 +10,7 @@ use miserly_core::{Demand, HostId, Kind, Machine, Resources, Sharing, Spread};
 pub(super) struct Part {
     pub(super) host: usize,
     pub(super) amount: Resources,
+    pub(super) devices: Cells,
 }
 
 /// Returns the placement of a job with this demand, or `None` if it does not fit.
@@ -51,7 +53,7 @@ pub(super) fn fit(machine: &Machine, free: &[Resources], demand: &Demand) -> Opt
             Some((parts, amount))
         });
         if let Some((parts, amount)) = fitting {
-            taken.push(Part { host, amount });
+            taken.push(Part { host, amount, devices: vec![] });
             left -= parts;
         }
     }
@@ -68,8 +70,9 @@ fn best(
     alone: bool,
 ) -> Option<Part> {
     let others = (0..free.len()).filter(|host| taken.iter().all(|part| part.host != *host));
-    let parts =
-        others.filter_map(|host| Some(Part { host, amount: held(machine, host, &free[host], need, alone)? }));
+    let parts = others.filter_map(|host| {
+        Some(Part { host, amount: held(machine, host, &free[host], need, alone)?, devices: vec![] })
+    });
     parts.min_by_key(|part| fullness(part.host, &free[part.host]))
 }
 

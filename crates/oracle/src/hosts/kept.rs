@@ -32,7 +32,10 @@ pub(super) fn wake(world: &World<'_>) -> Option<Time> {
     // The plan holds overdue jobs only at the current instant, and no reserved start remains there.
     let can_be_kept = |reservation: &&Reservation| {
         let mut hosts = reservation.parts.iter().map(|part| part.host);
+        let mut cells = reservation.parts.iter().flat_map(|part| &part.devices);
         hosts.all(|host| overdue_on(world, host).fits_in(&plan.free(host, reservation.at)))
+            && cells
+                .all(|(cell, _)| overdue_in_cell(world, *cell) <= plan.free_in_cell(*cell, reservation.at))
     };
     world.kept.iter().filter(can_be_kept).map(|reservation| reservation.at).min()
 }
@@ -40,6 +43,11 @@ pub(super) fn wake(world: &World<'_>) -> Option<Time> {
 fn overdue_on(world: &World<'_>, host: usize) -> Resources {
     let parts = world.overdue().flat_map(|running| &running.parts).filter(|part| part.host == host);
     parts.fold(Resources::NONE, |sum, part| sum.plus(&part.amount))
+}
+
+fn overdue_in_cell(world: &World<'_>, cell: usize) -> u64 {
+    let held = world.overdue().flat_map(|running| &running.parts).flat_map(|part| &part.devices);
+    held.filter(|(other, _)| *other == cell).map(|(_, amount)| amount).sum()
 }
 
 /// Returns whether a reserved start is past, or may have to wait for an overdue job.

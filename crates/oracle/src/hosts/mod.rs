@@ -3,6 +3,8 @@
 
 mod recomputed;
 
+mod devices;
+
 mod fit;
 
 mod kept;
@@ -89,6 +91,8 @@ pub struct NaiveStart {
     pub at: Time,
     /// The hosts, in order, and the number of processors that it holds of each.
     pub on: Vec<(usize, u64)>,
+    /// The cells of devices of which it holds some, in order, and the amounts.
+    pub devices: Vec<(usize, u64)>,
 }
 
 /// Returns the start and the placement of each job, in the order of the slice.
@@ -105,7 +109,8 @@ pub fn schedule_on_hosts(
     let start = |(at, parts): (Time, Vec<Part>)| {
         let mut on: Vec<_> = parts.iter().map(|part| (part.host, part.amount.cpus_count().get())).collect();
         on.sort_unstable();
-        NaiveStart { at, on }
+        let devices = parts.iter().flat_map(|part| part.devices.clone()).collect();
+        NaiveStart { at, on, devices }
     };
     placed.into_iter().map(start).collect()
 }

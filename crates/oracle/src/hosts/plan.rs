@@ -2,6 +2,7 @@
 
 use miserly_core::{Demand, Machine, Resources, Span, Spread, Time};
 
+use super::devices::{devices, idle};
 use super::fit::{Part, fit, fullness, held};
 use super::world::World;
 
@@ -56,6 +57,21 @@ impl<'a> Plan<'a> {
         begins.fold(self.free(host, from), |least, at| least.least(&self.free(host, at)))
     }
 
+    /// Returns the free amount of a cell of devices at that instant.
+    pub(super) fn free_in_cell(&self, cell: usize, time: Time) -> u64 {
+        let holding = self.held.iter().filter(|held| held.from <= time && time < held.until);
+        let here = holding.flat_map(|held| &held.parts).flat_map(|part| &part.devices);
+        let taken: u64 = here.filter(|(other, _)| *other == cell).map(|(_, amount)| amount).sum();
+        let capacity = self.machine.devices().map_or(0, |table| table.cells()[cell].capacity);
+        capacity.checked_sub(taken).expect("nobody has what is not there")
+    }
+
+    /// Returns the amount of a cell that is free over the span.
+    fn least_in_cell(&self, cell: usize, from: Time, span: Span) -> u64 {
+        let begins = self.held.iter().map(|held| held.from).filter(|&at| from < at && at < from + span);
+        begins.fold(self.free_in_cell(cell, from), |least, at| least.min(self.free_in_cell(cell, at)))
+    }
+
     /// Returns a placement for a job that starts at that instant and stays for the span.
     ///
     /// One host: the best fit at the start among the hosts that can run it. Several hosts: the fit
@@ -68,9 +84,15 @@ impl<'a> Plan<'a> {
         }
         let need = demand.amount();
         let parts = hosts.filter_map(|host| {
-            Some(Part { host, amount: held(self.machine, host, &least[host], &need, false)? })
+            let amount = held(self.machine, host, &least[host], &need, false)?;
+            let devices = devices(self.machine, host, demand, |cell| self.least_in_cell(cell, at, span))?;
+            Some(Part { host, amount, devices })
         });
-        parts.min_by_key(|part| fullness(part.host, &self.free(part.host, at))).map(|part| vec![part])
+        let rank = |part: &Part| {
+            let idle = idle(self.machine, part.host, |cell| self.free_in_cell(cell, at));
+            (idle, fullness(part.host, &self.free(part.host, at)))
+        };
+        parts.min_by_key(rank).map(|part| vec![part])
     }
 
     /// Returns the earliest start, not before `from`, and its placement.
@@ -85,6 +107,10 @@ impl<'a> Plan<'a> {
 
     /// Returns whether all of these parts are free for the span.
     pub(super) fn holds(&self, at: Time, span: Span, parts: &[Part]) -> bool {
-        parts.iter().all(|part| part.amount.fits_in(&self.least(part.host, at, span)))
+        parts.iter().all(|part| {
+            let mut devices = part.devices.iter();
+            part.amount.fits_in(&self.least(part.host, at, span))
+                && devices.all(|(cell, amount)| *amount <= self.least_in_cell(*cell, at, span))
+        })
     }
 }

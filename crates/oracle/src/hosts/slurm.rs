@@ -160,7 +160,11 @@ pub(super) fn choose(
         for host in one.map_or(run.clone(), |one| vec![*one]) {
             let parts = room(host).min(left);
             if parts > 0 {
-                taken.push(Part { host, amount: amount(host, parts).expect("there is room") });
+                taken.push(Part {
+                    host,
+                    amount: amount(host, parts).expect("there is room"),
+                    devices: vec![],
+                });
                 left -= parts;
             }
         }

@@ -226,7 +226,8 @@ impl OverTime for HostPlan {
             overdue.fits_in(&self.free_at(host, reservation.at)) || *amount == Resources::NONE
         };
         let mut shares = reservation.place.shares().iter();
-        !self.any_late() || shares.all(|share| fits(share.host, &share.amount))
+        let has_devices = || self.has_devices_beside_late(reservation.at, &reservation.place, ledger);
+        !self.any_late() || shares.all(|share| fits(share.host, &share.amount)) && has_devices()
     }
 }
 

@@ -127,6 +127,7 @@ mod tests {
             queue: None,
             sizes: None,
             constraints: Constraints::NONE,
+            devices: None,
             known_runtime: None,
         }
     }

@@ -40,6 +40,8 @@ needs! {
         calendar,
         /// The policy plans with hosts that are closed at times. Others need hosts that are always open.
         closed_hosts,
+        /// The policy plans with devices, such as GPUs with a type. Others need a machine without devices.
+        devices,
 
         /// The policy decides which processors a job has.
         named_processors,
@@ -83,6 +85,9 @@ impl Needs {
         }
         if !self.closed_hosts && !machine.closed_hosts().is_empty() {
             return Some("hosts that are always open");
+        }
+        if !self.devices && machine.devices().is_some() {
+            return Some("machines without typed GPUs");
         }
         let fits = !(self.one_host && machine.hosts().len() > 1
             || self.one_host_per_job && machine.spread() != Spread::One

@@ -13,6 +13,7 @@ pub static MISER: PolicyDescriptor = PolicyDescriptor {
     promises: "every job, when it is submitted",
     needs: Needs {
         calendar: true,
+        devices: true,
         begin_and_deadline: true,
         refusals: true,
         opportunistic: true,

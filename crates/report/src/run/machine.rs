@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     fn hosts(count: Option<u32>, memory: Option<u64>) -> HostsDoc {
-        HostsDoc { name: "n".into(), count, cpus: 2, memory, gpus: None }
+        HostsDoc { name: "n".into(), count, cpus: 2, memory, gpus: None, gpu_types: vec![] }
     }
 
     #[track_caller]
@@ -47,6 +47,7 @@ mod tests {
             hosts,
             pools: None,
             classes: None,
+            gpu_fit: None,
         };
         assert_eq!(machine_summary(&machine), expect);
     }

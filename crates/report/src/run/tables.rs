@@ -2,8 +2,8 @@
 
 use miserly_core::Span;
 use miserly_run::{
-    BatchSettings, DifferenceDoc, MeasureDoc, OpportunisticDoc, RunDoc, SettingsDoc, SlicingDoc,
-    SuspensionDoc, is_of_schedule,
+    BatchSettings, DifferenceDoc, GpuTypeUseDoc, GpuUseDoc, MeasureDoc, OpportunisticDoc, RunDoc,
+    SettingsDoc, SlicingDoc, SuspensionDoc, is_of_schedule,
 };
 use miserly_units::{duration, duration_rounded, span_of_seconds};
 use miserly_workload::LogDates;
@@ -101,6 +101,7 @@ pub(super) fn facts(outcome: &RunDoc, style: TableStyle) -> Vec<(&'static str, S
     // A job that starts with fewer processors, or for a quantum, starts immediately and waits later.
     facts.extend(started_immediately(outcome).map(|text| ("started immediately", text)));
     facts.extend(outcome.opportunistic.as_ref().map(|doc| ("opportunistic work", opportunistic_work(doc))));
+    facts.extend(outcome.gpus.iter().flat_map(gpus));
     facts.extend(nonzero("kept idle for a job", outcome.kept_idle));
     facts.extend(nonzero("work lost", outcome.lost_work));
     facts
@@ -547,6 +548,19 @@ fn sliced(slicing: &SlicingDoc) -> [(&'static str, String); 4] {
 /// Returns a share if it is positive.
 fn nonzero(name: &'static str, share: Option<f64>) -> Option<(&'static str, String)> {
     share.filter(|share| *share > 0.0).map(|share| (name, percent(Some(share))))
+}
+
+/// Returns the facts of typed GPUs: `40.00 % (a100 60.00 %, t4 20.00 %)`, and the GPUs that are fragments.
+fn gpus(doc: &GpuUseDoc) -> Vec<(&'static str, String)> {
+    let of_type = |used: &GpuTypeUseDoc| format!("{} {}", used.kind, percent(Some(used.utilization)));
+    let types = match &doc.types[..] {
+        [_] => String::new(),
+        types => format!(" ({})", types.iter().map(of_type).collect::<Vec<_>>().join(", ")),
+    };
+    let utilization = format!("{}{types}", percent(Some(doc.utilization())));
+    let fragmented =
+        format!("{} idle, while a job waited that fits if they were together", figure(Some(doc.fragmented)));
+    vec![("utilization of GPUs", utilization), ("fragmented GPUs", fragmented)]
 }
 
 /// Returns `12.30 %: 40 jobs ran before their starts, 7 of them finished`.

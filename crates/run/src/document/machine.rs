@@ -1,5 +1,6 @@
 //! The machine of a run.
 
+use miserly_core::devices::{DeviceClass, DeviceGroup};
 use miserly_core::{Kind, Resources};
 use miserly_machine_file::{ClassesDoc, Hosts, MachineSpec, Pools, Queue, Week};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub struct MachineDoc {
     /// Job classes of policy `lsf`, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<ClassesDoc>,
+    /// Choice of GPUs for a job: `best` or `gradient`; only of a machine with typed GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_fit: Option<String>,
 }
 
 /// The batch share of a machine and the queues that divide it.
@@ -69,6 +73,25 @@ pub struct HostsDoc {
     pub memory: Option<u64>,
     /// GPUs per host; null if there are none.
     pub gpus: Option<u64>,
+    /// Types of these GPUs and parts of GPUs, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_types: Vec<GpusDoc>,
+}
+
+/// GPUs of a host that are alike.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct GpusDoc {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Number.
+    pub count: u32,
+    /// Memory of each in kB; null if it is unknown.
+    pub memory: Option<u64>,
+    /// Type of the GPU of which each is a part; null for whole GPUs.
+    pub part_of: Option<String>,
+    /// Whether jobs may share one.
+    pub shares: bool,
 }
 
 impl MachineDoc {
@@ -80,6 +103,7 @@ impl MachineDoc {
             hosts: spec.hosts.iter().map(HostsDoc::new).collect(),
             pools: spec.pools.as_ref().map(PoolsDoc::new),
             classes: spec.classes.as_ref().map(|classes| ClassesDoc::new(classes)),
+            gpu_fit: spec.devices.as_ref().map(|_| spec.gpu_fit.to_string()),
         }
     }
 
@@ -106,6 +130,13 @@ impl PoolsDoc {
     }
 }
 
+impl GpusDoc {
+    fn new(group: &DeviceGroup) -> GpusDoc {
+        let DeviceClass { name, memory, part_of, shares } = group.class.clone();
+        GpusDoc { kind: name, count: group.count, memory, part_of, shares }
+    }
+}
+
 impl HostsDoc {
     fn new(hosts: &Hosts) -> HostsDoc {
         HostsDoc {
@@ -113,7 +144,11 @@ impl HostsDoc {
             count: hosts.count,
             cpus: hosts.each.cpus_count().get(),
             memory: accounted(hosts.each.get(Kind::Memory)),
-            gpus: accounted(hosts.each.get(Kind::Gpus)),
+            gpus: accounted(
+                hosts.each.get(Kind::Gpus)
+                    + hosts.devices.iter().map(|group| u64::from(group.count)).sum::<u64>(),
+            ),
+            gpu_types: hosts.devices.iter().map(GpusDoc::new).collect(),
         }
     }
 
@@ -142,12 +177,12 @@ mod tests {
     use super::*;
 
     fn hosts(count: Option<u32>, memory: Option<u64>) -> HostsDoc {
-        HostsDoc { name: "n".into(), count, cpus: 2, memory, gpus: None }
+        HostsDoc { name: "n".into(), count, cpus: 2, memory, gpus: None, gpu_types: vec![] }
     }
 
     fn machine(span: &'static str, sharing: &'static str, hosts: Vec<HostsDoc>) -> MachineDoc {
         let (name, span, sharing) = ("m.toml".into(), span.into(), sharing.into());
-        MachineDoc { name, span, sharing, hosts, pools: None, classes: None }
+        MachineDoc { name, span, sharing, hosts, pools: None, classes: None, gpu_fit: None }
     }
 
     #[test]

@@ -21,11 +21,11 @@ pub use details::{
 };
 pub use difference::{DifferenceDoc, GROUP_JOBS_LEAST, GroupChangeDoc, differences};
 pub use groups::{GroupDoc, group_label};
-pub use machine::{HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
+pub use machine::{GpusDoc, HostsDoc, MachineDoc, PoolDoc, PoolsDoc, StepDoc};
 pub use measures::{MeasureDoc, MetricsDoc, PerMeasure};
 pub use run::{
-    JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc, QueueLengthDoc, RecordDoc,
-    RunDoc, SuspensionDoc, TimingDoc, TraceDoc, is_of_schedule,
+    GpuTypeUseDoc, GpuUseDoc, JobCountsDoc, NO_RECORDED_WAIT, OpportunisticDoc, PercentileDoc, PromisesDoc,
+    QueueLengthDoc, RecordDoc, RunDoc, SuspensionDoc, TimingDoc, TraceDoc, is_of_schedule,
 };
 pub use settings::{IdleUseDoc, SettingsDoc};
 pub use slicing::{BatchSettings, BatchesDoc, EachBatch, MeansDoc, SlicedFigures, SlicingDoc, SlotsDoc};

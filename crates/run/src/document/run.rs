@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use miserly_policies::backfill::policies::EASY;
-use miserly_sim::{Batches, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
+use miserly_sim::{Batches, ClassUse, DeviceUse, Metrics, OpportunisticTotals, SKETCH_ERROR, Suspended};
 use miserly_workload::{LineCounts, LogDates};
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +75,9 @@ pub struct RunDoc {
     /// Results of opportunistic execution, if it was enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opportunistic: Option<OpportunisticDoc>,
+    /// Use of the GPUs, of a machine with typed GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<GpuUseDoc>,
     /// Results of time slicing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slicing: Option<SlicingDoc>,
@@ -244,6 +247,52 @@ impl OpportunisticDoc {
     }
 }
 
+/// The use of typed GPUs, from the first submission to the last one.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct GpuUseDoc {
+    /// Use of each type, in the order of the machine file.
+    pub types: Vec<GpuTypeUseDoc>,
+    /// Mean number of idle GPUs while a job waits that would fit if they were together.
+    pub fragmented: f64,
+    /// Mean number of waiting jobs with GPUs.
+    pub waiting: f64,
+}
+
+/// The use of a type of GPUs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct GpuTypeUseDoc {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Number of GPUs.
+    pub gpus: u64,
+    /// Mean number of allocated GPUs, as a share of them, 0 to 1.
+    pub utilization: f64,
+}
+
+impl GpuUseDoc {
+    /// Creates the document from the measured values, if the machine has typed GPUs.
+    pub(crate) fn new(used: &DeviceUse) -> Option<GpuUseDoc> {
+        let of_type = |of_type: ClassUse| GpuTypeUseDoc {
+            utilization: of_type.busy / of_type.devices.max(1) as f64,
+            kind: of_type.name,
+            gpus: of_type.devices,
+        };
+        let types: Vec<GpuTypeUseDoc> = used.types().into_iter().map(of_type).collect();
+        (!types.is_empty()).then(|| GpuUseDoc {
+            types,
+            fragmented: used.fragmented(),
+            waiting: used.waiting(),
+        })
+    }
+
+    /// Returns the utilization of all types together, 0 to 1.
+    pub fn utilization(&self) -> f64 {
+        let busy: f64 = self.types.iter().map(|of_type| of_type.utilization * of_type.gpus as f64).sum();
+        busy / self.types.iter().map(|of_type| of_type.gpus).sum::<u64>().max(1) as f64
+    }
+}
+
 /// The results of suspension.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct SuspensionDoc {
@@ -345,6 +394,7 @@ impl RunDoc {
             guarantees: GuaranteesDoc::new(&mut metrics.guarantees),
             record: None,
             opportunistic: None,
+            gpus: None,
             slicing: None,
             batches: None,
             by: breakdowns(metrics),

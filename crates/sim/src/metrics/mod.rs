@@ -30,12 +30,15 @@ mod series;
 
 mod groups;
 
+mod devices;
+
 use std::collections::BTreeMap;
 use std::io;
 
 use miserly_core::{Effect, JobNumber, Procs, Refusal, Request, Span, StartReason, System, Time};
 
 pub use batches::{BATCH_JOBS_LEAST, BATCHES_LEAST, BATCHES_MOST, Batches, Interval, interval};
+pub use devices::{ClassUse, DeviceUse};
 pub use distribution::{Distribution, Summary};
 pub use groups::{
     Group, GroupKey, Grouping, GroupingError, Groups, MOST_BOUNDS, OwnGroup, OwnRanges, Quality, SuitedRanges,

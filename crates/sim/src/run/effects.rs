@@ -79,6 +79,7 @@ impl Simulation {
         let ledger = self.system.queues()[live.queue].ledger();
         live.turns = ledger.matrix().map(|_| Turns::start(now, &self.slots[live.queue]));
         live.record_slots(now, ledger.entry(job));
+        live.note_device_type(ledger.entry(job), ledger.machine());
         self.continue_run(now, job)
     }
 

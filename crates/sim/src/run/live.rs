@@ -143,6 +143,16 @@ impl Live {
         self.started = None;
     }
 
+    /// Labels the job by the type of the devices that it got, if any.
+    pub(super) fn note_device_type(&mut self, entry: &Entry, machine: &Machine) {
+        let first = entry.placement().and_then(|placement| placement.devices().first());
+        if let Some((table, held)) = machine.devices().zip(first) {
+            let class = &table.classes()[table.cell(held.cell).class];
+            self.labels.retain(|(label, _)| *label != Label::GpuType);
+            self.labels.push((Label::GpuType, LabelValue::new(0, &class.name)));
+        }
+    }
+
     /// Records the number of slots in which it runs, if time is sliced.
     pub(super) fn record_slots(&mut self, now: Time, entry: &Entry) {
         if let Some(turns) = &mut self.turns {

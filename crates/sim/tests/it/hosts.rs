@@ -50,7 +50,7 @@ const TURNS: usize = 6;
 
 /// Where and when the product started the job.
 fn start(machine: &Machine, job: &Finished) -> NaiveStart {
-    NaiveStart { at: job.start, on: processors_on(machine, job.pes.as_ref().unwrap()) }
+    NaiveStart { at: job.start, on: processors_on(machine, job.pes.as_ref().unwrap()), devices: vec![] }
 }
 
 fn agree(machine: &Machine, jobs: &[Job], turn: usize) -> Result<(), TestCaseError> {

@@ -4,6 +4,7 @@
 
 mod against_oracle;
 mod batches;
+mod devices;
 mod eqspatial;
 mod event_queue;
 mod family;

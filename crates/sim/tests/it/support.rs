@@ -41,6 +41,7 @@ pub(crate) fn jobs_in(ticks: i64, quads: &[Quad]) -> Vec<Job> {
             queue: None,
             sizes: None,
             constraints: miserly_core::Constraints::NONE,
+            devices: None,
             known_runtime: None,
         };
         Job::new(request, Span::from_ticks(runtime * ticks))

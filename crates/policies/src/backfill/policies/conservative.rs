@@ -11,7 +11,7 @@ pub static CONSERVATIVE: PolicyDescriptor = PolicyDescriptor {
     title: "conservative backfilling: every job has a reservation, which never moves later",
     paper: ZOTKIN,
     promises: "every job, when it is submitted; nothing with keep_reservations=false; with predictions nothing unless book=requested",
-    needs: Needs { calendar: true, begin_and_deadline: true, ..Needs::NONE },
+    needs: Needs { calendar: true, devices: true, begin_and_deadline: true, ..Needs::NONE },
     spellings: &[],
     examples: &[],
     read,

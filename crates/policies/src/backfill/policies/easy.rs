@@ -12,7 +12,7 @@ pub static EASY: PolicyDescriptor = PolicyDescriptor {
     paper: "Lifka: The ANL/IBM SP Scheduling System, 1995; Mu'alem, Feitelson, TPDS 12(6), 2001; its orders: Zotkin \
         et al., 2000; EASY-SJBF: Tsafrir, Etsion, Feitelson, TPDS 18(6), 2007",
     promises: "the first waiting job: its shadow time, the earliest time at which it is sure to fit; nothing unless order=arrival or hold_head=true; with predictions nothing unless book=requested",
-    needs: Needs { calendar: true, ..Needs::NONE },
+    needs: Needs { calendar: true, devices: true, ..Needs::NONE },
     spellings: &[Spelling {
         name: "ns",
         means: "",

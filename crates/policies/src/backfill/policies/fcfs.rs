@@ -13,7 +13,7 @@ pub static FCFS: PolicyDescriptor = PolicyDescriptor {
     title: "no backfilling: jobs start in queue order; the first job that does not fit blocks the others",
     paper: ZOTKIN,
     promises: "nothing",
-    needs: Needs::NONE,
+    needs: Needs { devices: true, ..Needs::NONE },
     spellings: &[],
     examples: &[],
     read,

@@ -15,7 +15,7 @@ pub static PRIORITY_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     title: "backfilling by a weighted sum of wait, expansion factor, size and memory, on hosts",
     paper: CHIANG,
     promises: "every job with depth=kept; the head of the queue with hold_head=true; else nothing",
-    needs: Needs { calendar: true, ..Needs::NONE },
+    needs: Needs { calendar: true, devices: true, ..Needs::NONE },
     spellings: &[],
     examples: &[],
     read: |params| {

@@ -40,7 +40,7 @@ pub static SELECTIVE_BACKFILL: PolicyDescriptor = PolicyDescriptor {
     paper: "Srinivasan, Kettimuthu, Subramani, Sadayappan: Selective Reservation Strategies for Backfill Job \
         Scheduling, JSSPP 2002",
     promises: "nothing",
-    needs: Needs { calendar: true, ..Needs::NONE },
+    needs: Needs { calendar: true, devices: true, ..Needs::NONE },
     spellings: &[],
     examples: &[],
     read,

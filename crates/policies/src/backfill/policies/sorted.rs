@@ -10,7 +10,7 @@ pub static SORTED: PolicyDescriptor = PolicyDescriptor {
     title: "sorted backfilling: jobs start in any order that keeps the guarantee of each job",
     paper: ZOTKIN,
     promises: "every job, when it is submitted: guarantee times the wait that conservative would promise; nothing with late=head",
-    needs: Needs::NONE,
+    needs: Needs { devices: true, ..Needs::NONE },
     spellings: &[],
     examples: &[],
     read,

@@ -2,6 +2,7 @@
 
 use miserly_core::{Demand, HostId, Ledger, Placement, Procs, Span, Spread, Time};
 
+use super::devices::FoundStart;
 use super::{FreedHosts, HostPlan};
 
 impl HostPlan {
@@ -22,7 +23,7 @@ impl HostPlan {
         };
         let (free, amount) = (ledger.free_hosts(), demand.amount());
         let roomy = hosts.iter().map(|(host, _)| *host).filter(|host| amount.fits_in(&free.on(*host)));
-        self.best(now, span, &amount, roomy)
+        self.best(now, span, demand, roomy)
     }
 
     /// Returns the hosts where capacity was freed, if each can be examined alone.
@@ -59,19 +60,17 @@ impl HostPlan {
         let mut until = at;
         let mut best = None;
         for &(host, freed) in freed {
-            let Some(need) = self.need(host, &demand.amount()) else { continue };
-            let own = placement.shares().iter().any(|share| share.host == host);
-            let limit = if own { at } else { Time::MAX };
-            let line = self.lines.on(host);
-            let Some(start) = line.earliest(from, until.min(freed), limit, span, &need) else { continue };
-            let found = (start, self.fit_on(host, start));
-            if best.is_none_or(|(best, _)| found < best) {
-                best = Some((found, need));
-            }
+            let is_own = placement.shares().iter().any(|share| share.host == host);
+            let own = is_own.then_some((at, placement));
+            let window = (from, until.min(freed));
+            let Some(found) = self.earliest_on(host, window, span, demand, own) else { continue };
             // Another host must allow a start at this time or earlier.
-            until = until.min(start + Span::TICK);
+            until = until.min(found.0 + Span::TICK);
+            if best.as_ref().is_none_or(|best: &FoundStart| (found.0, found.1) < (best.0, best.1)) {
+                best = Some(found);
+            }
         }
-        best.map(|((start, (.., host)), need)| (start, Placement::on(host, need)))
+        best.map(|(start, _, placement)| (start, placement))
     }
 
     /// Returns the earliest start of a job that cannot start now, given its previous reservation.
@@ -102,16 +101,15 @@ impl HostPlan {
         if freed.iter().any(|(host, _)| *host == share.host) {
             return None;
         }
-        let mut best = (at, self.fit_on(share.host, at));
+        let (fit, place) = self.with_devices_on(share.host, at, span, demand, None)?;
+        let mut best = (at, fit, place);
         for &(host, _) in freed.iter().chain(taken) {
-            let Some(need) = self.need(host, &demand.amount()) else { continue };
-            let until = best.0 + Span::TICK;
-            if let Some(start) = self.lines.on(host).earliest(now, until, Time::MAX, span, &need) {
-                best = best.min((start, self.fit_on(host, start)));
-            }
+            let window = (now, best.0 + Span::TICK);
+            let found = self.earliest_on(host, window, span, demand, None);
+            best = found.into_iter().chain([best]).min_by_key(|(start, fit, _)| (*start, *fit))?;
         }
-        let (start, (.., host)) = best;
-        (start > now).then(|| Some((start, Placement::on(host, self.need(host, &demand.amount())?))))?
+        let (start, _, placement) = best;
+        (start > now).then_some((start, placement))
     }
 
     /// Returns the most processors that are free at any time, from now on, at which more is free

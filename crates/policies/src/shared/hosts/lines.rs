@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use miserly_core::devices::{CellId, DeviceTable, HeldDevices};
 use miserly_core::{HostId, Kind, Machine, Resources, Share, Span, Spread, Time};
 
 use super::Part;
@@ -16,11 +17,6 @@ impl LineId {
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
-
-    /// Returns the host of this timeline, where no hosts share one: it has the place of its host.
-    pub(super) const fn own_host(self) -> HostId {
-        HostId(self.0)
-    }
 }
 
 /// The timelines of all hosts.
@@ -28,6 +24,8 @@ impl LineId {
 /// A job over several hosts takes as much of each, for as long. So hosts have few different timelines, about as many as
 /// there are jobs in the plan, and a search over several hosts looks at each timeline once. Only hosts of the same
 /// capacity and of the same groups share one.
+///
+/// A cell of devices has a timeline of its own, behind those of the hosts.
 ///
 /// A change of a job is O(n log m) for each timeline, with n breakpoints of it and m of all, and O(1) for each host.
 #[derive(Clone, Debug)]
@@ -90,7 +88,37 @@ impl Lines {
             lines.all[id.index()].hosts += 1;
             lines.of_host.push(id);
         }
+        for cell in machine.devices().map(DeviceTable::cells).unwrap_or_default() {
+            // Jobs do not span hosts with devices, so each host has its own timeline.
+            lines.add(Timeline::new(&in_cell(cell.capacity)), cell.host);
+        }
         lines
+    }
+
+    /// Returns the timeline of a cell of devices.
+    fn cell(&self, cell: CellId) -> &Timeline {
+        &self.timelines[self.of_host.len() + cell.index()]
+    }
+
+    /// Returns the free amount of a cell of devices at that time.
+    pub(super) fn free_in_cell(&self, cell: CellId, at: Time) -> u64 {
+        self.cell(cell).free_at(at).get(CELL)
+    }
+
+    /// Returns the amount of a cell of devices that stays free for a span.
+    pub(super) fn least_in_cell(&self, cell: CellId, at: Time, span: Span) -> u64 {
+        self.cell(cell).least_within(at, span).get(CELL)
+    }
+
+    /// Returns the first time after `at` at which some of these cells changes.
+    pub(super) fn next_change(&self, cells: impl Iterator<Item = CellId>, at: Time) -> Option<Time> {
+        let next = |cell| self.cell(cell).breakpoints().find(|point| *point > at.ticks());
+        cells.filter_map(next).min().map(Time::from_ticks)
+    }
+
+    /// Returns the host of a timeline that no other host shares.
+    pub(super) fn host_of(&self, id: LineId) -> HostId {
+        self.all[id.index()].kind
     }
 
     /// Returns the number of hosts.
@@ -150,6 +178,15 @@ impl Lines {
                 let changed = self.changed(id, from, to, &amount, give);
                 self.move_host(share.host, changed);
             }
+        }
+    }
+
+    /// Takes devices of a job in `from..to`, or gives them back.
+    pub(super) fn change_devices(&mut self, devices: &[HeldDevices], from: Time, to: Time, give: bool) {
+        for held in devices {
+            // No machine has more timelines.
+            let id = u32::try_from(self.of_host.len()).unwrap_or(u32::MAX).saturating_add(held.cell.0);
+            self.change_in_place(LineId(id), from, to, &in_cell(held.amount), give);
         }
     }
 
@@ -269,7 +306,8 @@ impl Lines {
             joined.insert(id, self.join(id));
         }
         if self.shared.is_none() {
-            return joined.into_keys().map(LineId::own_host).collect();
+            let hosts: BTreeSet<HostId> = joined.into_keys().map(|id| self.host_of(id)).collect();
+            return hosts.into_iter().collect();
         }
         let changed = (0..).map(HostId).zip(&self.of_host);
         let changed: Vec<(HostId, LineId)> =
@@ -289,6 +327,14 @@ impl Lines {
     pub(super) fn free_at(&self, at: Time) -> Vec<Resources> {
         self.timelines.iter().map(|line| line.free_at(at)).collect()
     }
+}
+
+/// The kind that counts the amount of a cell of devices in its timeline.
+const CELL: Kind = Kind::Other;
+
+/// Returns an amount of a cell of devices.
+fn in_cell(amount: u64) -> Resources {
+    Resources::NONE.with(CELL, amount)
 }
 
 /// Lines are equal if each host has the same timeline in both.

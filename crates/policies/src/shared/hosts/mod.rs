@@ -12,6 +12,8 @@ mod freed_search;
 
 mod pool;
 
+mod devices;
+
 mod freed;
 
 mod lasting;
@@ -273,6 +275,7 @@ impl HostPlan {
             self.last_search = None;
         }
         self.lines.change(placement.shares(), part, from, to, give);
+        self.lines.change_devices(placement.devices(), from, to, give);
         self.hosts_changed(placement);
         if self.pending.is_some() && !self.only_rises() {
             self.enter_pending();

@@ -24,15 +24,20 @@ impl HostPlan {
     /// O(log hosts), plus the windows of hosts that have reservations. On several hosts: O(log hosts)
     /// for each that it takes, and O(hosts log hosts) for a job that ends between two reservations.
     pub fn fit_now(&self, ledger: &Ledger, now: Time, span: Span, demand: &Demand) -> Option<Placement> {
-        if let Some(pool) = self.pool() {
-            let here = pool.earliest(now, now + Span::TICK, span, &demand.amount());
-            return here.map(|_| Placement::on(HostId(0), demand.amount()));
+        if self.is_pool() {
+            return self
+                .earliest_in_pool(now, now + Span::TICK, span, demand)
+                .map(|(_, placement)| placement);
         }
         let free = ledger.free_hosts();
         let Some(lasting) = &self.lasting else {
-            // The ledger orders the other hosts as the plan does.
             let amount = &demand.amount();
-            return free.candidates(&self.machine, amount).find_map(|host| self.on(host, now, span, amount));
+            let mut candidates = free.candidates(&self.machine, amount);
+            if self.has_devices() {
+                return self.best(now, span, demand, candidates);
+            }
+            // The ledger orders the other hosts as the plan does.
+            return candidates.find_map(|host| self.on(host, now, span, amount));
         };
         let end = now + span;
         match self.falls() {
@@ -133,12 +138,11 @@ impl HostPlan {
         if from >= until {
             return None;
         }
-        if let Some(pool) = self.pool() {
-            let at = pool.earliest(from, until, span, &demand.amount())?;
-            return Some((at, Placement::on(HostId(0), demand.amount())));
+        if self.is_pool() {
+            return self.earliest_in_pool(from, until, span, demand);
         }
         if self.machine.spread() == Spread::One
-            && let Some(placement) = self.best_of_all(from, span, &demand.amount())
+            && let Some(placement) = self.best_of_all(from, span, demand)
         {
             return Some((from, placement));
         }
@@ -156,7 +160,7 @@ impl HostPlan {
         demand: &Demand,
     ) -> Option<(Time, Placement)> {
         let found = match self.machine.spread() {
-            Spread::One => self.earliest_on_one(after, until, span, &demand.amount()),
+            Spread::One => self.earliest_on_one(after, until, span, demand),
             Spread::Any => first.and_then(|first| self.earliest_across(first, until, span, demand)),
         };
         found.or_else(|| self.never(demand).filter(|_| until == Time::MAX))
@@ -167,7 +171,7 @@ impl HostPlan {
     /// It is a normal reservation, because such a job may end yet. No job holds resources at that
     /// time.
     fn never(&self, demand: &Demand) -> Option<(Time, Placement)> {
-        let placement = self.idle.fit(&self.machine, demand)?;
+        let placement = self.fit_idle(demand)?;
         Some((Time::MAX, placement))
     }
 
@@ -179,8 +183,27 @@ impl HostPlan {
                 let capacity = calendar.most();
                 let pool = Pool { line: &Timeline::new(&capacity), calendar, capacity };
                 pool.earliest(from, Time::MAX, span, &demand.amount()).is_none()
+                    || self.fit_idle(demand).is_none()
             }
-            None => self.idle.fit(&self.machine, demand).is_none(),
+            None => self.fit_idle(demand).is_none(),
+        }
+    }
+
+    /// Returns the earliest start in a pool, which is at a change of the pool or of a cell of devices.
+    fn earliest_in_pool(
+        &self,
+        mut from: Time,
+        until: Time,
+        span: Span,
+        demand: &Demand,
+    ) -> Option<(Time, Placement)> {
+        let (pool, host) = (self.pool()?, HostId(0));
+        loop {
+            let at = pool.earliest(from, until, span, &demand.amount())?;
+            if let Some((_, placement)) = self.with_devices_on(host, at, span, demand, None) {
+                return Some((at, placement));
+            }
+            from = self.next_change_of_devices(host, at).filter(|next| *next < until)?;
         }
     }
 
@@ -189,17 +212,23 @@ impl HostPlan {
         after: Time,
         until: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
     ) -> Option<(Time, Placement)> {
-        let host = LineId::own_host;
-        let fits = |at: i64, id| self.on(host(id), Time::from_ticks(at), span, demand).is_some();
+        let host = |id: LineId| self.lines.host_of(id);
+        let fits = |at: i64, id| self.is_free_on(host(id), Time::from_ticks(at), span, demand);
         let (at, _) = self.lines.points(after, until).find(|&(at, id)| fits(at, id))?;
         let at = Time::from_ticks(at);
         let here = self.lines.points(at - Span::TICK, at + Span::TICK).map(|(_, id)| host(id));
         self.best(at, span, demand, here).map(|placement| (at, placement))
     }
 
-    /// Returns the placement on this host, if the job fits there from `at` on.
+    /// Returns whether a job fits on this host from `at` on.
+    fn is_free_on(&self, host: HostId, at: Time, span: Span, demand: &Demand) -> bool {
+        let has_room = self.on(host, at, span, &demand.amount()).is_some();
+        has_room && (!self.has_devices() || self.with_devices_on(host, at, span, demand, None).is_some())
+    }
+
+    /// Returns the placement on this host, if a job without devices fits there from `at` on.
     pub(super) fn on(&self, host: HostId, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
         let need = self.need(host, demand)?;
         self.lines.on(host).fits(at, span, &need).then(|| Placement::on(host, need))
@@ -208,12 +237,14 @@ impl HostPlan {
     /// Returns the best fit at `at` among all hosts.
     ///
     /// O(log hosts) for each host that is no fit, if `at` is not in the future; else O(hosts).
-    fn best_of_all(&self, at: Time, span: Span, demand: &Resources) -> Option<Placement> {
-        let ordered = self.present.as_ref().filter(|_| at <= self.now && !demand.cpus_count().is_zero());
+    fn best_of_all(&self, at: Time, span: Span, demand: &Demand) -> Option<Placement> {
+        let amount = &demand.amount();
+        let is_now = at <= self.now && !amount.cpus_count().is_zero();
+        let ordered = self.present.as_ref().filter(|_| is_now && !self.has_devices());
         match ordered {
             Some(present) => {
-                let mut hosts = present.candidates(&self.machine, demand);
-                hosts.find_map(|host| self.on(host, at, span, demand))
+                let mut hosts = present.candidates(&self.machine, amount);
+                hosts.find_map(|host| self.on(host, at, span, amount))
             }
             None => self.best(at, span, demand, (0..).map(HostId).take(self.lines.hosts())),
         }
@@ -224,12 +255,17 @@ impl HostPlan {
         &self,
         at: Time,
         span: Span,
-        demand: &Resources,
+        demand: &Demand,
         hosts: impl Iterator<Item = HostId>,
     ) -> Option<Placement> {
-        let placed = hosts.filter_map(|host| Some((host, self.on(host, at, span, demand)?)));
-        let best = placed.min_by_key(|(host, _)| self.fit_on(*host, at));
-        best.map(|(_, placement)| placement)
+        let placed = hosts.filter_map(|host| {
+            let placement = self.on(host, at, span, &demand.amount())?;
+            if !self.has_devices() {
+                return Some((((0, 0), self.fit_on(host, at)), placement));
+            }
+            self.with_devices_on(host, at, span, demand, None)
+        });
+        placed.min_by_key(|(fit, _)| *fit).map(|(_, placement)| placement)
     }
 
     /// Returns the fit of a job on the host at that time. Smaller is better.
@@ -289,10 +325,11 @@ impl HostPlan {
     /// Returns whether the placement is free from `at` on, so that a reservation can stay there.
     pub fn holds(&self, at: Time, span: Span, placement: &Placement) -> bool {
         if let Some(pool) = self.pool() {
-            return pool.earliest(at, at + Span::TICK, span, &placement.total()).is_some();
+            let is_free = pool.earliest(at, at + Span::TICK, span, &placement.total()).is_some();
+            return is_free && self.holds_devices(at, span, placement);
         }
         let free = |share: &Share| self.lines.on(share.host).fits(at, span, &share.amount);
-        placement.shares().iter().all(free)
+        placement.shares().iter().all(free) && self.holds_devices(at, span, placement)
     }
 }
 

@@ -236,7 +236,8 @@ impl FromStr for Grouping {
     type Err = GroupingError;
 
     fn from_str(word: &str) -> Result<Grouping, GroupingError> {
-        let named = Grouping::ALL.into_iter().find(|grouping| grouping.as_str() == word);
+        let is_named = |name: &str| name == word || name.replace('_', "-") == word;
+        let named = Grouping::ALL.into_iter().find(|grouping| is_named(grouping.as_str()));
         match named {
             Some(named) => Ok(named),
             None if word.contains(':') => OwnRanges::parse(word).map(Grouping::Own),
