@@ -207,7 +207,7 @@ impl Machine {
     #[must_use]
     pub fn with_devices(self, devices: Option<Arc<DeviceTable>>) -> Machine {
         let spread = if devices.is_some() { Spread::One } else { self.spread };
-        Machine { devices, spread, ..self }
+        Machine { spread, devices, ..self }
     }
 
     /// Returns the devices of the hosts, if there are any.
