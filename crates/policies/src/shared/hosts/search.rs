@@ -375,10 +375,10 @@ mod tests {
                 let free: Vec<Resources> = (0..9).map(|host| plan.free_at(HostId(host), now)).collect();
                 assert_eq!(plan.present.as_ref().unwrap().each(), free, "seed {seed}, step {step}");
                 let (span, wanted) = (Span::TICK + ticks(8, 20), demand(9));
-                let best = plan.best_of_all(now, span, &wanted);
+                let best = plan.best_of_all(now, span, &wanted.into());
                 assert_eq!(
                     best,
-                    plan.best(now, span, &wanted, (0..9).map(HostId)),
+                    plan.best(now, span, &wanted.into(), (0..9).map(HostId)),
                     "seed {seed}, step {step}"
                 );
                 found += u32::from(best.is_some());
