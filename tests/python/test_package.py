@@ -79,8 +79,8 @@ def test_a_comparison_has_its_runs_and_differences(log: ms.Log) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policy": "esy"}, 'no policy "esy", did you mean "easy"'),
-        ({"scale_lod": 2}, "a similar argument exists: '--scale-load'"),
+        ({"policy": "eazy"}, 'no policy "eazy", did you mean "easy"'),
+        ({"scale_loads": 2}, "a similar argument exists: '--scale-load'"),
         ({"scale_load": "x"}, "invalid value 'x'"),
         ({"scale_load": [1, 2]}, "--scale-load: several values"),
         ({"by": ["height"]}, 'unknown grouping "height"'),

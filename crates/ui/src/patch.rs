@@ -89,7 +89,7 @@ fn cuts(begin: usize, old: &[Value], new: &[Value]) -> Vec<Value> {
 }
 
 /// Returns the places of the parts that two lists have in common, ascending: as many as possible, or none if more than [`EDITS_MOST`] parts
-/// differ. O((n + m) d) for d parts that differ (Myers 1986, "An O(ND) difference algorithm").
+/// differ. O((n + m) d) for d parts that differ (Myers 1986: An O(N D) difference algorithm).
 fn common(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let at = |diagonal: i64| usize::try_from(diagonal + EDITS_MOST + 1).unwrap_or(0);
     let place = |place: i64| usize::try_from(place).unwrap_or(0);
