@@ -14,8 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import multiprocessing.process
+import os
+import pickle
 import resource
 import runpy
+import signal
 import sys
 from multiprocessing.connection import Connection
 from typing import Any
@@ -34,11 +38,19 @@ def score(
     seconds: float = 60,
     memory: int = 2 << 30,
 ) -> dict[str, Any]:
-    """Returns the score of a policy on the training or the held-out windows, with differences to the policy `against`.
+    """Returns the score of a policy (its written form, `file.py:name`, or an object) on the training or the held-out windows, with differences to the policy `against`.
 
     The policy runs in a process of its own, which ends after `seconds` or when it takes more than `memory` bytes beyond those
     that this process has. The same policy gives the same score. An error of the policy is raised here.
+
+    The process protects from mistakes and not from malice: it is one of this user, and the windows are no secret.
     """
+    return _isolated(policy, windows, against, seconds, memory)
+
+
+def _isolated(
+    policy: str | JobOrder | Policy, windows: str, against: str, seconds: float, memory: int
+) -> dict[str, Any]:
     ours, theirs = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
     process = context.Process(target=_scored, args=(theirs, policy, windows, against, memory), daemon=True)
@@ -50,29 +62,49 @@ def score(
         kind, result = ours.recv()
     except EOFError:
         process.join()
-        raise MiserlyError(f"score: the process of the policy ended with code {process.exitcode}") from None
+        why = "; it may have needed more memory" if (process.exitcode or 0) < 0 else ""
+        raise MiserlyError(f"score: the process of the policy ended with code {process.exitcode}{why}") from None
     finally:
-        process.kill()
-        process.join()
+        _end(process)
     if kind == "error":
         raise result
     found: dict[str, Any] = result
     return found
 
 
+def _end(process: multiprocessing.process.BaseProcess) -> None:
+    """Ends the process of a policy and those that it has started."""
+    if process.pid is not None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass  # It has ended, or has not become a session yet.
+    process.kill()
+    process.join()
+
+
 def _scored(
     pipe: Connection, policy: str | JobOrder | Policy, windows: str, against: str, memory: int
 ) -> None:
     try:
+        os.setsid()
         with open("/proc/self/statm") as sizes:
             used = int(sizes.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
-        pipe.send(("score", _score(policy, windows=windows, against=against)))
+        loaded = _named(policy) if isinstance(policy, str) else policy
+        pipe.send(("score", _score(loaded, windows=windows, against=against)))
     except BaseException as error:  # Whatever the policy raises is that of the caller.
-        try:
-            pipe.send(("error", error))
-        except Exception:
-            pipe.send(("error", MiserlyError(f"score: {type(error).__name__}: {error}")))
+        pipe.send(("error", _sendable(error)))
+
+
+def _sendable(error: BaseException) -> Exception:
+    """Returns an error that another process can read and that ends no program."""
+    try:
+        if isinstance(error, Exception) and type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:
+        pass
+    return MiserlyError(f"score: {type(error).__name__}: {error}")
 
 
 def _named(text: str) -> str | JobOrder | Policy:
@@ -98,7 +130,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         result = score(
-            _named(given.policy),
+            given.policy,
             windows=given.windows,
             against=given.against,
             seconds=given.seconds,

@@ -25,14 +25,18 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from time import sleep
 from typing import Any, TypeVar
 
 __all__ = ["Client", "DaemonError", "Executor", "Future", "Job"]
 
 _T = TypeVar("_T")
 
-# The states of a job that is over.
-_OVER = {"done", "withdrawn"}
+#: The states of a job that is over.
+FINAL = frozenset({"done", "killed", "failed", "lost", "unreadable"})
+
+# The seconds between two tries to reach a daemon that is away.
+_PAUSE = 1.0
 
 
 class DaemonError(Exception):
@@ -48,7 +52,7 @@ class _Connection(http.client.HTTPConnection):
     """A connection over a unix socket."""
 
     def __init__(self, path: str, timeout: float | None) -> None:
-        super().__init__("miserly", timeout=timeout or None)
+        super().__init__("miserly", timeout=timeout)
         self._path = path
 
     def connect(self) -> None:
@@ -198,8 +202,13 @@ class Job:
         return found
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
-        """Returns the job once it is over. After `timeout` seconds a `TimeoutError` is raised."""
-        found: dict[str, Any] = self.client.request("GET", f"/v1/jobs/{self.number}/wait", timeout=timeout)
+        """Returns the job once it is over. After `timeout` seconds a `TimeoutError` is raised; 0 looks once."""
+        if timeout is not None and timeout <= 0:
+            found = self.show()
+            if found["phase"]["state"] not in FINAL:
+                raise TimeoutError(f"job {self.number} is not over")
+            return found
+        found = self.client.request("GET", f"/v1/jobs/{self.number}/wait", timeout=timeout)
         return found
 
     def cancel(self) -> None:
@@ -251,6 +260,8 @@ class Executor(concurrent.futures.Executor):
         """Submits a call. The future is done when its job is over."""
         if self._is_shut:
             raise RuntimeError("cannot schedule new futures after shutdown")
+        if getattr(fn, "__module__", None) == "__main__":
+            raise ValueError(f"{fn!r} is of this script; put it into a module, which the job can import")
         result = self._folder / f"{uuid.uuid4()}.result"
         call = base64.b64encode(pickle.dumps((fn, args, kwargs))).decode()
         (call_file := result.with_suffix(".call")).write_text(call)
@@ -273,7 +284,7 @@ class Executor(concurrent.futures.Executor):
     def _watch(self, future: Future[Any], result: Path) -> None:
         future.set_running_or_notify_cancel()
         try:
-            over = future.job.wait()
+            over = self._over(future.job)
             if result.exists():
                 kind, value = pickle.loads(result.read_bytes())
                 if kind == "error":
@@ -284,6 +295,18 @@ class Executor(concurrent.futures.Executor):
                 future.set_exception(JobFailed(over, result.with_suffix(".out")))
         except BaseException as error:
             future.set_exception(error)
+
+    def _over(self, job: Job) -> dict[str, Any]:
+        """Waits for the end of a job, also while the daemon is away."""
+        while True:
+            try:
+                return job.wait()
+            except (ConnectionError, http.client.HTTPException):
+                pass
+            except DaemonError as error:
+                if error.code != "unavailable":
+                    raise
+            sleep(_PAUSE)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no further calls, and waits for those that were submitted. With `cancel_futures` their jobs are ended."""

@@ -18,11 +18,10 @@ from parsl.launchers import SimpleLauncher  # type: ignore[import-not-found,impo
 from parsl.launchers.base import Launcher  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from parsl.providers.base import ExecutionProvider  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from .daemon import Client, DaemonError
+from .daemon import FINAL, Client, DaemonError
 
 __all__ = ["MiserlyProvider"]
 
-_STATES = {"running": JobState.RUNNING, "withdrawn": JobState.CANCELLED}
 
 
 class MiserlyProvider(ExecutionProvider):  # type: ignore[misc]
@@ -97,10 +96,12 @@ class MiserlyProvider(ExecutionProvider):  # type: ignore[misc]
         except DaemonError as error:
             state = JobState.MISSING if error.code == "not_found" else JobState.UNKNOWN
             return JobStatus(state, message=str(error))
-        if phase["state"] == "done":
-            code = phase.get("exit", {}).get("code")
-            return JobStatus(JobState.COMPLETED if code == 0 else JobState.FAILED, exit_code=code)
-        return JobStatus(_STATES.get(phase["state"], JobState.PENDING))
+        if phase["state"] in ("running", "opportunistic", "suspended"):
+            return JobStatus(JobState.RUNNING)
+        if phase["state"] not in FINAL:
+            return JobStatus(JobState.PENDING)
+        code = phase.get("exit", {}).get("code") if phase["state"] == "done" else None
+        return JobStatus(JobState.COMPLETED if code == 0 else JobState.FAILED, message=str(phase), exit_code=code)
 
     def cancel(self, job_ids: list[Any]) -> list[bool]:
         """Ends blocks. Returns which of them were not over."""

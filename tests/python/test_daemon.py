@@ -88,6 +88,16 @@ def test_a_wait_can_end_early(client: daemon.Client) -> None:
     assert job.wait(60)["phase"]["state"] != "running"
 
 
+def test_a_job_that_is_killed_is_over(client: daemon.Client) -> None:
+    job = client.submit(["sleep", "600"], time=1)
+    assert job.wait(60)["phase"]["state"] == "killed"
+    assert job.wait(0)["phase"]["state"] in daemon.FINAL
+    waiting = client.submit(["sleep", "600"], time=900)
+    with pytest.raises(TimeoutError, match="is not over"):
+        waiting.wait(0)
+    waiting.cancel()
+
+
 def test_calls_are_jobs(client: daemon.Client) -> None:
     with daemon.Executor(client, time=60) as executor:
         futures = [executor.submit(pow, 2, number) for number in range(4)]

@@ -305,6 +305,19 @@ def mistaken(job: ms.Job) -> float:
     raise LookupError("mine")
 
 
+def leaving(job: ms.Job) -> float:
+    raise SystemExit(0)
+
+
+class Odd(Exception):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} {two}")
+
+
+def odd(job: ms.Job) -> float:
+    raise Odd("two", "words")
+
+
 def dying(job: ms.Job) -> float:
     os._exit(3)
 
@@ -316,11 +329,23 @@ def dying(job: ms.Job) -> float:
         (greedy, MemoryError, "^$"),
         (mistaken, LookupError, "mine"),
         (dying, ms.MiserlyError, "ended with code 3"),
+        (leaving, ms.MiserlyError, "SystemExit"),
+        (odd, ms.MiserlyError, "Odd: two words"),
     ],
 )
 def test_a_wrong_policy_ends_in_its_own_process(key: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         miserly.benchmarks.score(ms.JobOrder(key), seconds=2)
+
+
+def test_the_file_of_a_policy_is_loaded_within_the_limits(tmp_path: Path) -> None:
+    (tmp_path / "top.py").write_text("while True: pass\n")
+    (tmp_path / "fine.py").write_text("import miserly\npolicy = miserly.JobOrder(lambda job: job.estimate)\n")
+    with pytest.raises(ms.MiserlyError, match="more than 1 s"):
+        miserly.benchmarks.score(f"{tmp_path}/top.py:policy", seconds=1)
+    assert miserly.benchmarks.score(f"{tmp_path}/fine.py:policy")["policy"] == "<lambda>"
+    with pytest.raises(ms.MiserlyError, match="give file.py:name"):
+        miserly.benchmarks.score(f"{tmp_path}/fine.py:other")
 
 
 def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

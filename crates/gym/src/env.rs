@@ -65,7 +65,7 @@ impl Reward {
             }
             Reward::Wait => -mean(|job, start| (start - job.submit) as f64),
             Reward::Response => -mean(|job, start| (start - job.submit + job.runtime) as f64),
-            Reward::Utilization => episode.utilization() - 1.0,
+            Reward::Utilization => episode.utilization_to_last_end() - 1.0,
         }
     }
 }
@@ -247,7 +247,7 @@ fn features_of(episode: &Episode, job: &Job) -> [f32; FEATURES] {
     features[1] = share(job.estimate as f64, log.longest as f64);
     features[2] = share(f64::from(job.procs), f64::from(log.procs));
     for ((feature, label), greatest) in features[3..7].iter_mut().zip(job.labels).zip(log.greatest) {
-        if label != -1 {
+        if label >= 0 {
             *feature = share(label as f64, greatest as f64);
         }
     }

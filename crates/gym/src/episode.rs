@@ -204,6 +204,16 @@ impl Episode {
     }
 }
 
+impl Episode {
+    /// Returns the utilization from the first submission to the last end of the jobs that have started.
+    pub fn utilization_to_last_end(&self) -> f64 {
+        let work: f64 = self.started().map(|(job, _)| job.runtime as f64 * f64::from(job.procs)).sum();
+        let end = self.started().map(|(job, start)| start.saturating_add(job.runtime)).max();
+        let span = end.map_or(0, |end| end - self.log.jobs[self.window.start].submit);
+        if span > 0 { work / (span as f64 * f64::from(self.log.procs)) } else { 0.0 }
+    }
+}
+
 /// Returns the bounded slowdown of a job, with a bound of 10 s.
 pub fn bounded_slowdown(job: &Job, start: f64) -> f64 {
     let response = start - job.submit as f64 + job.runtime as f64;

@@ -96,11 +96,12 @@ impl JobLog {
                 return Err(JobLogError::TooWide { name: log.name, number, procs: width, machine: procs });
             };
             let estimate = record.get(Field::Estimate);
+            let runtime = if runtime < 0 { UNKNOWN_RUNTIME } else { runtime };
             log.jobs.push(Job {
                 number,
                 submit: record.get(Field::Submit),
-                runtime: if runtime < 0 { UNKNOWN_RUNTIME } else { runtime },
-                estimate: if estimate == -1 { runtime } else { estimate },
+                runtime,
+                estimate: if estimate < 0 { runtime } else { estimate },
                 procs: width,
                 labels,
             });

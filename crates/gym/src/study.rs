@@ -49,6 +49,16 @@ pub enum StudyError {
     /// A policy does not run.
     #[error(transparent)]
     Run(#[from] SetupError),
+    /// A log ends before the last window does.
+    #[error("{name}: {jobs} jobs that run, and the windows need {needed}; it is not the whole log")]
+    Short {
+        /// The log.
+        name: String,
+        /// Its jobs.
+        jobs: usize,
+        /// The jobs that are needed.
+        needed: usize,
+    },
     /// A window cannot be made.
     #[error("{0}")]
     Made(String),
@@ -128,7 +138,12 @@ fn read(row: BenchmarkLog, path: &Path) -> Result<Found, StudyError> {
     let trace = |error: TraceError| StudyError::Log(JobLogError::Trace(error));
     let log = Trace::open(path).map_err(trace)?;
     let sha256 = log.sha256().map_err(trace)?;
-    Ok(Found { row, log: Arc::new(JobLog::read(&log, None)?), sha256 })
+    let log = JobLog::read(&log, None)?;
+    let needed = WINDOWS.into_iter().max().unwrap_or(0) + WINDOW_JOBS;
+    if log.jobs.len() < needed {
+        return Err(StudyError::Short { name: log.name, jobs: log.jobs.len(), needed });
+    }
+    Ok(Found { row, log: Arc::new(log), sha256 })
 }
 
 /// The mean bounded slowdown and the utilization of an order, as means over the windows.

@@ -71,7 +71,19 @@ fn groups(of: &str, written: &Spanned<GpuFile>) -> Result<Vec<DeviceGroup>, Prob
             }])
         }
         (_, true) => Err(problem("has parts and shares = true; a part is not shared, so remove one of them")),
-        (parts, false) => parts.iter().map(|part| parts_of(of, part, (&kind, memory, count))).collect(),
+        (parts, false) => {
+            let groups: Vec<DeviceGroup> = parts
+                .iter()
+                .map(|part| parts_of(of, part, (&kind, memory, count)))
+                .collect::<Result<_, _>>()?;
+            let held =
+                |group: &DeviceGroup| group.class.memory.unwrap_or(0).saturating_mul(group.parts.into());
+            let all = groups.iter().map(held).fold(0, u64::saturating_add);
+            if memory.is_some_and(|memory| all > memory) {
+                return Err(problem("its parts together have more memory than the GPU"));
+            }
+            Ok(groups)
+        }
     }
 }
 

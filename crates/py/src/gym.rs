@@ -33,6 +33,9 @@ impl State {
     }
 }
 
+/// The most environments: their observations then take 4 GiB.
+const MOST: usize = 1 << 20;
+
 /// The end of a step whose action had no job.
 const REFUSED: u8 = 2;
 
@@ -59,6 +62,9 @@ impl Envs {
     ) -> PyResult<Envs> {
         let log = Arc::new(JobLog::read(&log.shared.trace, None).map_err(error)?);
         let all = log.jobs.len();
+        if count > MOST {
+            return Err(error(format!("{count} environments; at most {MOST} step together")));
+        }
         let (first, last) = window.unwrap_or((0, all));
         if jobs == 0 || count == 0 || last > all || first.checked_add(jobs).is_none_or(|end| end > last) {
             return Err(error(format!(

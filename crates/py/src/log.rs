@@ -67,7 +67,12 @@ impl Log {
             let mut text = Vec::new();
             trace.unpacked().map_err(error)?.read_to_end(&mut text).map_err(error)?;
             let name = trace.name().to_owned();
-            Log::of_text(&name, text, report.map(|report| import_summary(&report)))
+            let shared =
+                SharedLog::load(Trace::memory(name, text).filling_missing_fields(words.read.missing_fields));
+            Ok(Log {
+                shared: shared.map_err(error)?,
+                conversion: report.map(|report| import_summary(&report)),
+            })
         })
     }
 

@@ -115,7 +115,12 @@ impl JobOrder {
             if value.is_nan() {
                 return Err(error(format!("{}: job {number}: the value is not a number", self.name)));
             }
-            values.insert(number, value);
+            if values.insert(number, value).is_some() {
+                return Err(error(format!(
+                    "{}: several jobs have the number {number}; give each its own",
+                    self.name
+                )));
+            }
         }
         let order = Order::by_values(values);
         let kind = self.backfill;

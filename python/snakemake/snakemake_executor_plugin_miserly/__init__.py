@@ -5,9 +5,10 @@ The resources of a rule are those of its job: `threads`, `mem_mb`, `runtime` (mi
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import Any, Optional
 
-from miserly.daemon import Client, DaemonError
+from miserly.daemon import FINAL, Client, DaemonError
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
@@ -68,13 +69,18 @@ class Executor(RemoteExecutor):  # type: ignore[misc]
         """Reports the jobs that are over, and yields the others."""
         for active in active_jobs:
             async with self.status_rate_limiter:
-                found = self.client.job(int(active.external_jobid)).show()
+                try:
+                    found = self.client.job(int(active.external_jobid)).show()
+                except (DaemonError, OSError, HTTPException) as error:
+                    if isinstance(error, DaemonError) and error.code != "unavailable":
+                        raise WorkflowError(f"miserly: {error}") from error
+                    yield active  # The daemon is away: its jobs go on.
+                    continue
             phase = found["phase"]
             if phase["state"] == "done" and phase.get("exit", {}).get("code") == 0:
                 self.report_job_success(active)
-            elif phase["state"] in ("done", "withdrawn"):
-                ended = phase.get("exit", phase["state"])
-                message = f"Job {active.external_jobid} ended: {ended}; its output is {found.get('output')}"
+            elif phase["state"] in FINAL:
+                message = f"Job {active.external_jobid} ended: {phase}; its output is {found.get('output')}"
                 self.report_job_error(active, msg=message)
             else:
                 yield active

@@ -33,11 +33,15 @@ pub enum ShareAmount {
 }
 
 impl ShareAmount {
-    /// Returns the amount of a device with this memory, in kB. It is rounded up.
+    /// Returns the amount of a device with this memory, in kB, at least 1. Thousandths are rounded down, so that parts whose sum is
+    /// a device fit on it.
     pub const fn of(self, capacity: u64) -> u64 {
         match self {
             ShareAmount::Memory(memory) => memory,
-            ShareAmount::Thousandths(part) => capacity.saturating_mul(part as u64).div_ceil(1000),
+            ShareAmount::Thousandths(part) => {
+                let amount = capacity.saturating_mul(part as u64) / 1000;
+                if amount == 0 { 1 } else { amount }
+            }
         }
     }
 }

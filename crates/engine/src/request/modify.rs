@@ -494,7 +494,10 @@ impl Snapshot {
             name: changes.name.clone().or_else(|| old.name.clone()),
             cpus: changes.cpus.unwrap_or(old.cpus),
             gpus: changes.gpus.or(old.gpus),
-            gpu_type: changes.gpu_type.clone().or_else(|| old.gpu_type.clone()),
+            gpu_type: changes.gpu_type.clone().or_else(|| {
+                // A job without GPUs has no type of them.
+                old.gpu_type.clone().filter(|_| changes.gpus != Some(0))
+            }),
             memory: changes.memory.or(old.memory),
             time: changes.time.unwrap_or(before.time.as_secs_f64()),
             queue: Some(queue),

@@ -176,10 +176,13 @@ impl Setup {
         if submission.gpus.unwrap_or(0) == 0 {
             return refused("the job requests no GPUs; give their number, too");
         }
-        let is_wanted = |one: &str| {
-            one == wanted || one.strip_prefix(&**wanted).is_some_and(|rest| rest.starts_with('-'))
-        };
         let types: BTreeSet<&str> = self.gpu_types.iter().map(String::as_str).collect();
+        // A part such as `a100-3g.40gb` is no `a100` where there are both.
+        let is_exact = types.contains(wanted.as_str());
+        let is_wanted = |one: &str| {
+            let is_longer = || one.strip_prefix(&**wanted).is_some_and(|rest| rest.starts_with('-'));
+            one == wanted || !is_exact && is_longer()
+        };
         let named = || types.iter().filter(|name| !name.is_empty()).copied().collect::<Vec<_>>().join(", ");
         if named().is_empty() {
             return refused(

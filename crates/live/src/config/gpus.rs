@@ -122,9 +122,24 @@ fn listed(written: &Spanned<GpuFile>, machine: &Machine, gpus: &mut Vec<Gpu>) ->
         };
         let uuid = uuid.as_ref().map(|uuid| uuid.get_ref().clone()).or(device.uuid);
         let name = name.as_ref().map(|name| name.get_ref().clone()).or(found.name);
-        gpus.push(Gpu { name, device: GpuDevice { uuid, ..device } });
+        let gpu = Gpu { name, device: GpuDevice { uuid, ..device } };
+        if let Some(other) = gpus.iter().position(|other| is_same(&other.device, &gpu.device)) {
+            let problem = format!(
+                "GPU {index} is GPU {other} again; give each its own nodes, or for MIG its own uuid and nodes"
+            );
+            return Err(Problem::new(written.span(), problem));
+        }
+        gpus.push(gpu);
     }
     Ok(())
+}
+
+/// Returns whether two GPUs are one device: they have one UUID, or the same nodes.
+fn is_same(one: &GpuDevice, other: &GpuDevice) -> bool {
+    match (&one.uuid, &other.uuid) {
+        (Some(one), Some(other)) => one == other,
+        _ => !one.nodes.is_empty() && one.nodes == other.nodes,
+    }
 }
 
 /// Returns the GPUs of NVIDIA and AMD that the kernel has, under the root of its files: by the addresses of NVIDIA's, and then

@@ -345,13 +345,14 @@ fn check_fields(section: &str, text: &str) {
 #[test]
 fn the_page_has_the_fields_of_the_parser() {
     let sections: Vec<&str> = FIELDS.split("\n## ").skip(1).collect();
-    let [daemon, slurm, limits, limit, pool, queue, checkpoint, rule] = sections[..] else {
+    let [daemon, slurm, limits, limit, gpu, pool, queue, checkpoint, rule] = sections[..] else {
         panic!("{sections:?}")
     };
     check_fields(daemon, "nonsense = 1");
     check_fields(slurm, "[slurm]\nnonsense = 1");
     check_fields(limits, "[user-limits]\nnonsense = 1");
     check_fields(limit, "[[limit]]\nnonsense = 1");
+    check_fields(gpu, "[[gpu]]\nnonsense = 1");
     check_fields(pool, "[pool]\nnonsense = 1");
     check_fields(queue, "[[queue]]\nname = 'a'\nnonsense = 1");
     check_fields(checkpoint, "[[queue]]\nname = 'a'\n[queue.checkpoint]\nnonsense = 1");

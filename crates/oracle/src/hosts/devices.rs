@@ -36,7 +36,7 @@ pub(super) fn devices(
         DeviceDemand::Share { amount, classes } => {
             let needed = |cell: usize| match amount {
                 ShareAmount::Memory(memory) => memory,
-                ShareAmount::Thousandths(part) => (cells[cell].capacity * u64::from(part)).div_ceil(1000),
+                ShareAmount::Thousandths(part) => (cells[cell].capacity * u64::from(part) / 1000).max(1),
             };
             let mut fitting: Vec<usize> = here;
             fitting.retain(|&cell| cells[cell].shares && classes.has(cells[cell].class));

@@ -42,7 +42,7 @@ fn a_curve_below_another_one_is_wider() {
         let series = vec![line("easy", 30.0), line("fcfs", last)];
         outline(&chart(Axis::linear("R"), Axis::linear("slowdown"), Body::Lines { series }))
     };
-    let wider = |text: String| text.matches("line under").count();
+    let wider = |text: String| text.matches("line.under").count();
     assert_eq!((wider(lines(30.0)), wider(lines(31.0))), (1, 0));
 }
 

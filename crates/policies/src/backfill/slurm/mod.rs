@@ -440,16 +440,20 @@ impl<P: CyclePlan> SlurmLike<P> {
     }
 
     /// Puts requeued jobs whose delay is over into the queue, before it is sorted.
-    fn queue_again(&mut self, now: Time, ledger: &Ledger) {
+    fn queue_again(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        let (now, ledger) = (context.now(), context.ledger());
         let is_again =
             |job: JobId| matches!(ledger.get(job).map(Preempted::of), Some(Preempted::Again { .. }));
         let due = self.preempted.iter().copied().take_while(|(at, _)| *at <= now);
         let due: Vec<(Time, JobId)> = due.filter(|(_, job)| is_again(*job)).collect();
         for (at, job) in due {
             self.preempted.remove(&(at, job));
-            self.queue.insert(now, job, ledger);
+            // A policy that is rebuilt after this does not queue it a second time.
+            context.set_job_state(job, &Preempted::No)?;
+            self.queue.insert(now, job, context.ledger());
             self.submitted = true;
         }
+        Ok(())
     }
 
     /// Takes the jobs off the machine that have left it.
@@ -569,7 +573,7 @@ impl<P: CyclePlan> Policy for SlurmLike<P> {
         let now = context.now();
         self.plan.begin_pass(now, context.ledger());
         self.rules.order.compute(context);
-        self.queue_again(now, context.ledger());
+        self.queue_again(context)?;
         self.queue.sort_again(now, context.ledger());
         let settled = if self.rules.preemption.is_empty() { Ok(()) } else { self.settle_preempted(context) };
         let decided = settled.and_then(|()| self.decide(context));

@@ -182,8 +182,9 @@ impl HostPlan {
             Some(calendar) => {
                 let capacity = calendar.most();
                 let pool = Pool { line: &Timeline::new(&capacity), calendar, capacity };
+                // Lost capacity may come back; a machine never gets devices that it has not.
                 pool.earliest(from, Time::MAX, span, &demand.amount()).is_none()
-                    || self.fit_idle(demand).is_none()
+                    || self.has_devices() && self.fit_idle(demand).is_none()
             }
             None => self.fit_idle(demand).is_none(),
         }
