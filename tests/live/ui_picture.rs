@@ -115,7 +115,7 @@ fn both_painters_draw_the_same_bars_of_a_run() {
         browser.open(&ui.link());
         browser.wait_until("globalThis.shownVersion >= 0");
         // The bars keep the colours of before until the new ones are here.
-        browser.wait_until("chart.painted.some(([data]) => data.bars.length > 20)");
+        browser.wait_until("chart.painted?.some(([data]) => data.bars.length > 20)");
         let kept = "(() => { const before = chart.painted.length; chart.by = 'size'; chart.paint(); return before > 0 && chart.painted.length === before; })()";
         assert_eq!(browser.evaluate(kept), true);
         for by in ["reason", "user", "wait"] {

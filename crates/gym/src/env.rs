@@ -241,7 +241,7 @@ fn choose(episode: &Episode, shown: Shown, chosen: &mut Vec<usize>) {
 #[allow(clippy::cast_possible_truncation)] // A feature is a share.
 fn features_of(episode: &Episode, job: &Job) -> [f32; FEATURES] {
     let log = episode.log();
-    let share = |value: f64, most: f64| (value / most).min(1.0 - EDGE) as f32;
+    let share = |value: f64, most: f64| (value / most).clamp(0.0, 1.0 - EDGE) as f32;
     let mut features = [1.0; FEATURES];
     features[0] = share((episode.now() - job.submit) as f64, LONGEST_WAIT);
     features[1] = share(job.estimate as f64, log.longest as f64);

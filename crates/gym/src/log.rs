@@ -96,12 +96,12 @@ impl JobLog {
                 return Err(JobLogError::TooWide { name: log.name, number, procs: width, machine: procs });
             };
             let estimate = record.get(Field::Estimate);
-            let runtime = if runtime < 0 { UNKNOWN_RUNTIME } else { runtime };
             log.jobs.push(Job {
                 number,
                 submit: record.get(Field::Submit),
-                runtime,
-                estimate: if estimate < 0 { runtime } else { estimate },
+                runtime: if runtime < 0 { UNKNOWN_RUNTIME } else { runtime },
+                // As published: an unknown runtime is an estimate of -1, too.
+                estimate: if estimate == -1 { runtime } else { estimate },
                 procs: width,
                 labels,
             });

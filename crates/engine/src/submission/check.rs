@@ -164,6 +164,12 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
     Ok((time, JobMemory::requested(queue, submission.memory)?))
 }
 
+/// Returns whether the end of a type is the profile of a part of a GPU, such as `3g.40gb`: a part is no whole GPU.
+fn is_profile(text: &str) -> bool {
+    let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.len() < text.len() && rest.starts_with("g.")
+}
+
 impl Setup {
     /// Checks that a job gets GPUs of the type that it requests.
     ///
@@ -177,11 +183,9 @@ impl Setup {
             return refused("the job requests no GPUs; give their number, too");
         }
         let types: BTreeSet<&str> = self.gpu_types.iter().map(String::as_str).collect();
-        // A part such as `a100-3g.40gb` is no `a100` where there are both.
-        let is_exact = types.contains(wanted.as_str());
         let is_wanted = |one: &str| {
-            let is_longer = || one.strip_prefix(&**wanted).is_some_and(|rest| rest.starts_with('-'));
-            one == wanted || !is_exact && is_longer()
+            let rest = one.strip_prefix(&**wanted).and_then(|rest| rest.strip_prefix('-'));
+            one == wanted || rest.is_some_and(|rest| !is_profile(rest))
         };
         let named = || types.iter().filter(|name| !name.is_empty()).copied().collect::<Vec<_>>().join(", ");
         if named().is_empty() {

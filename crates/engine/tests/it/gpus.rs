@@ -154,6 +154,9 @@ fn a_type_of_gpus_is_that_of_the_machine_or_refused() {
     life.setup.gpu_types = vec!["a100".to_owned(), String::new()];
     life.begin(1, &Absence::default());
     refused(&mut life, typed("a100", 1), "has a100 and others");
+    life.setup.gpu_types = vec!["a100-3g.40gb".to_owned(), "a100".to_owned()];
+    life.begin(1, &Absence::default());
+    refused(&mut life, typed("a100", 1), "a job gets any of them");
     life.setup.gpu_types = vec!["a100-sxm4-80gb".to_owned(), "a100".to_owned()];
     life.begin(1, &Absence::default());
     refused(&mut life, typed("a10", 1), "there is a100, a100-sxm4-80gb");

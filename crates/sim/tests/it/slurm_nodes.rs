@@ -273,9 +273,10 @@ fn resources_cost_by_the_weights_of_their_queue() {
 
 #[test]
 fn a_running_job_keeps_the_priority_of_its_start() {
-    // The user of the first job has used nothing at its start, as the user of the second one later.
-    let mut jobs = jobs_of(&[(0, 16, 1000, 1000), (100, 4, 50, 50)]);
-    for (job, user) in jobs.iter_mut().zip([1, 2]) {
+    // The user of the first job has used nothing at its start, as the user of the last one later. The second job then adds to the
+    // usage of the first user.
+    let mut jobs = jobs_of(&[(0, 12, 1000, 1000), (0, 4, 50, 50), (100, 8, 50, 50)]);
+    for (job, user) in jobs.iter_mut().zip([1, 1, 2]) {
         (job.request.queue, job.request.user) = (Some(1), Some(user));
     }
     let nodes = machine(&[(4, 0); 4]).with_spread(Spread::Any);
@@ -283,9 +284,9 @@ fn a_running_job_keeps_the_priority_of_its_start() {
         let policy = format!("slurm(bf_interval=10s, preempt='1: by_priority=1', order='{order}')");
         starts_of(&nodes, &policy, &jobs)
     };
-    assert_eq!(starts("0 - usage"), [0, 1000]);
+    assert_eq!(starts("0 - usage"), [0, 0, 1000]);
     // The first job begins anew.
-    assert_eq!(starts("user - usage"), [221, 101]);
+    assert_eq!(starts("user - usage"), [221, 0, 101]);
 }
 
 #[test]
