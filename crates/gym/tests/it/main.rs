@@ -1,5 +1,6 @@
 //! The benchmark against its published tables, and against a slow second simulator.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use miserly_gym::published::{LOGS, PUBLISHED, WINDOW_JOBS, WINDOWS};
@@ -152,6 +153,10 @@ proptest! {
     fn each_job_starts_as_second_by_second(jobs in logs(), backfills: bool, shortest: bool) {
         let key = |job: &Job| if shortest { job.estimate } else { job.submit };
         let expected = starts_second_by_second(&jobs, 8, key, backfills);
+        // Where two events share a second, their order decides, and the slow simulator has none.
+        let ends = jobs.iter().zip(&expected).map(|(job, start)| start + job.runtime);
+        let events: BTreeSet<i64> = ends.chain(jobs.iter().map(|job| job.submit)).collect();
+        prop_assume!(events.len() == 2 * jobs.len());
         let log = JobLog { name: "made".into(), longest: 1, greatest: [1; 4], procs: 8, jobs };
         let count = log.jobs.len();
         let mut episode = Episode::new(Arc::new(log), 0..count, backfills);
