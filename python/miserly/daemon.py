@@ -208,8 +208,8 @@ class Job:
             if found["phase"]["state"] not in FINAL:
                 raise TimeoutError(f"job {self.number} is not over")
             return found
-        found = self.client.request("GET", f"/v1/jobs/{self.number}/wait", timeout=timeout)
-        return found
+        over: dict[str, Any] = self.client.request("GET", f"/v1/jobs/{self.number}/wait", timeout=timeout)
+        return over
 
     def cancel(self) -> None:
         """Withdraws the job, or ends it if it runs."""
