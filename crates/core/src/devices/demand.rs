@@ -2,7 +2,7 @@
 
 use super::{ClassSet, DeviceTable};
 
-/// The demand for devices of the classes of a [`DeviceTable`](super::DeviceTable).
+/// The demand for devices of the classes of a [`DeviceTable`].
 ///
 /// All devices of a job are of one class, on one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -259,11 +259,16 @@ impl HostPlan {
         demand: &Demand,
         hosts: impl Iterator<Item = HostId>,
     ) -> Option<Placement> {
+        let amount = demand.amount();
+        if !self.has_devices() {
+            let placed = hosts.filter_map(|host| {
+                let placement = self.on(host, at, span, &amount)?;
+                Some((self.fit_on(host, at), placement))
+            });
+            return placed.min_by_key(|(fit, _)| *fit).map(|(_, placement)| placement);
+        }
         let placed = hosts.filter_map(|host| {
-            let placement = self.on(host, at, span, &demand.amount())?;
-            if !self.has_devices() {
-                return Some((((0, 0), self.fit_on(host, at)), placement));
-            }
+            self.on(host, at, span, &amount)?;
             self.with_devices_on(host, at, span, demand, None)
         });
         placed.min_by_key(|(fit, _)| *fit).map(|(_, placement)| placement)
