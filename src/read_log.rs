@@ -36,22 +36,22 @@ pub(crate) fn read_to_write(
 }
 
 fn read_as(path: &Path, args: &ReadArgs, options: &ImportOptions) -> anyhow::Result<Trace> {
-    let (trace, report) = miserly_options::read_log(path, args, options)?;
-    if let Some(report) = report {
-        show_conversion(&report);
-    }
-    Ok(trace)
+    Ok(shown(miserly_options::read_log(path, args, options)?))
 }
 
 /// Returns the log as [`read_log`] does, for a command that counts malformed lines.
 pub(crate) fn read_to_count(path: &Path, args: &ReadArgs, procs: Option<Procs>) -> anyhow::Result<Trace> {
     let trace = open(path)?.filling_missing_fields(args.missing_fields);
     let options = ImportOptions { procs, lenient: true, keep_ids: true, ..args.conversion.options() };
-    let (trace, report) = converted(trace, &options)?;
+    Ok(shown(converted(trace, &options)?))
+}
+
+/// Returns a log, with the counts of its conversion printed.
+fn shown((trace, report): (Trace, Option<Report>)) -> Trace {
     if let Some(report) = report {
         show_conversion(&report);
     }
-    Ok(trace)
+    trace
 }
 
 /// Prints the counts of a conversion to standard error, with a warning if the machine is too small.

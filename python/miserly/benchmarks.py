@@ -38,19 +38,15 @@ def score(
     seconds: float = 60,
     memory: int = 2 << 30,
 ) -> dict[str, Any]:
-    """Returns the score of a policy (its written form, `file.py:name`, or an object) on the training or the held-out windows, with differences to the policy `against`.
+    """Returns the score of a policy on the training or the held-out windows, with differences to the policy `against`.
+
+    The policy is its written form, `file.py:name`, or an object.
 
     The policy runs in a process of its own, which ends after `seconds` or when it takes more than `memory` bytes beyond those
     that this process has. The same policy gives the same score. An error of the policy is raised here.
 
     The process protects from mistakes and not from malice: it is one of this user, and the windows are no secret.
     """
-    return _isolated(policy, windows, against, seconds, memory)
-
-
-def _isolated(
-    policy: str | JobOrder | Policy, windows: str, against: str, seconds: float, memory: int
-) -> dict[str, Any]:
     ours, theirs = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
     process = context.Process(target=_scored, args=(theirs, policy, windows, against, memory), daemon=True)

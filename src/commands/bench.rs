@@ -1,5 +1,7 @@
 //! `miserly bench`: the score of a policy on made windows.
 
+use std::collections::BTreeMap;
+
 use miserly_gym::score::{ScoredMeasure, run_window, score};
 use miserly_gym::study::StudyError;
 use miserly_report::page::{Block, Section, TableCell, TableData, TableFormat, exported};
@@ -14,13 +16,13 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<()> {
     if args.json {
         return print(&(serde_json::to_string(&score)? + "\n"));
     }
-    let table = |what: &str, rows: &mut dyn Iterator<Item = (&&'static str, &ScoredMeasure)>| TableData {
+    let table = |what: &str, rows: &BTreeMap<&'static str, ScoredMeasure>| TableData {
         caption: None,
         header: vec![vec![what.to_owned(), score.policy.clone(), score.against.clone(), "difference".into()]],
-        rows: rows.map(|(name, measure)| row(name, measure)).collect(),
+        rows: rows.iter().map(|(name, measure)| row(name, measure)).collect(),
     };
-    let measures = table("measure", &mut score.measures.iter());
-    let classes = table("mean wait of", &mut score.classes.iter());
+    let measures = table("measure", &score.measures);
+    let classes = table("mean wait of", &score.classes);
     let pays = if score.who_pays.is_empty() { "none".to_owned() } else { score.who_pays.join(", ") };
     let notes = format!(
         "12 windows of 512 jobs of lublin99 on 256 processors ({}); differences with 95 % intervals, by window. Times are in \

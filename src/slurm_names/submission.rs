@@ -8,7 +8,8 @@ use jiff::Zoned;
 use miserly_api::client::Client;
 use miserly_api::model::{Condition, Filter, Submission, When};
 use miserly_api::submit::{
-    Cpus, Export, GpuRequest, SubmitOptions, after, array, early_signal, gpus, mail_address, mail_events,
+    Cpus, Export, GpuRequest, SubmitOptions, after, array, early_signal, gpus, gres_gpus, mail_address,
+    mail_events,
 };
 use miserly_units::slurm::kibibytes;
 
@@ -217,15 +218,9 @@ fn gres(text: &str) -> Result<GpuRequest, String> {
     let (mut sum, mut types) = (0_u64, BTreeSet::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty() && *part != "none") {
         let part = part.strip_prefix("gres:").unwrap_or(part).replace("gres/", "").replace('=', ":");
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let request = match part.strip_prefix("gpu") {
             Some("") => 1.into(),
-            Some(rest) => {
-                let rest = rest.strip_prefix(':').ok_or_else(wrong)?;
-                // A type without a number is one of it.
-                let is_type = !is_number(rest.rsplit(':').next().unwrap_or_default());
-                gpus(&if is_type { format!("{rest}:1") } else { rest.to_owned() }).map_err(|_| wrong())?
-            }
+            Some(rest) => gres_gpus(rest.strip_prefix(':').ok_or_else(wrong)?).map_err(|_| wrong())?,
             None => return Err(wrong()),
         };
         sum = sum.checked_add(request.count).ok_or_else(wrong)?;

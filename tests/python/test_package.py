@@ -250,7 +250,7 @@ def test_environments_step_together_as_alone(log: ms.Log) -> None:
     assert ends >= 6 and all(reward <= 0 for reward in rewards)
     with pytest.raises(ms.MiserlyError, match="no window of 2000 jobs"):
         miserly.gym.ScheduleEnv(log, jobs=2000)
-    with pytest.raises(ms.MiserlyError, match="it must be one of zhang20, head\\+tail"):
+    with pytest.raises(ms.MiserlyError, match='observation = "all": must be one of zhang20, head\\+tail'):
         miserly.gym.ScheduleEnv(log, observation="all")
 
 

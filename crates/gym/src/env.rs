@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use miserly_core::{draw, named_enum};
 
-use crate::episode::{Episode, bounded_slowdown};
+use crate::episode::Episode;
 use crate::log::{Job, JobLog};
 
 /// The jobs that an observation shows.
@@ -51,15 +51,10 @@ named_enum! {
 
 impl Reward {
     /// Returns the reward of an episode that is done.
-    pub fn of(self, episode: &Episode) -> f64 {
-        let mean = |value: fn(&Job, i64) -> f64| {
-            let (sum, count) = episode
-                .started()
-                .fold((0.0, 0), |(sum, count), (job, start)| (sum + value(job, start), count + 1));
-            sum / f64::from(count.max(1))
-        };
+    pub fn measure(self, episode: &Episode) -> f64 {
+        let mean = |value: fn(&Job, i64) -> f64| episode.mean(value);
         match self {
-            Reward::BoundedSlowdown => -mean(|job, start| bounded_slowdown(job, start as f64)),
+            Reward::BoundedSlowdown => -episode.mean_bounded_slowdown(),
             Reward::Slowdown => {
                 -mean(|job, start| (start - job.submit + job.runtime) as f64 / job.runtime as f64)
             }
@@ -184,7 +179,7 @@ impl Envs {
             if env.episode.commit(position) {
                 result(index, Step::Goes);
             } else {
-                result(index, Step::Ended(self.options.reward.of(&env.episode)));
+                result(index, Step::Ended(self.options.reward.measure(&env.episode)));
                 self.begin(index);
             }
             self.observe(index, row);

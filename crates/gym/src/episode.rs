@@ -89,11 +89,6 @@ impl Episode {
         &self.log.jobs[self.queue[position]]
     }
 
-    /// Returns whether every job has started.
-    pub fn is_done(&self) -> bool {
-        self.queue.is_empty()
-    }
-
     /// Sorts the waiting jobs by a key, smallest first. Equal ones keep their order.
     pub fn sort_by_key<K: PartialOrd>(&mut self, mut key: impl FnMut(&Job, i64) -> K) {
         let (log, now) = (&self.log, self.now);
@@ -191,26 +186,35 @@ impl Episode {
 
     /// Returns the mean bounded slowdown over the jobs of the window that have started.
     pub fn mean_bounded_slowdown(&self) -> f64 {
-        let sum: f64 = self.started().map(|(job, start)| bounded_slowdown(job, start as f64)).sum();
-        sum / self.starts.len() as f64
+        self.mean(|job, start| bounded_slowdown(job, start as f64))
+    }
+
+    /// Returns the mean over the jobs of the window of a value of a job and its start.
+    pub(crate) fn mean(&self, value: impl Fn(&Job, i64) -> f64) -> f64 {
+        self.started().map(|(job, start)| value(job, start)).sum::<f64>() / self.starts.len() as f64
     }
 
     /// Returns the utilization: the work of the jobs that have started, of what the machine had from the first submission
     /// to the last start.
     pub fn utilization(&self) -> f64 {
-        let work: f64 = self.started().map(|(job, _)| job.runtime as f64 * f64::from(job.procs)).sum();
-        let span = self.now - self.log.jobs[self.window.start].submit;
-        work / (span as f64 * f64::from(self.log.procs))
+        self.work() / (self.span_to(self.now) as f64 * f64::from(self.log.procs))
     }
-}
 
-impl Episode {
     /// Returns the utilization from the first submission to the last end of the jobs that have started.
     pub fn utilization_to_last_end(&self) -> f64 {
-        let work: f64 = self.started().map(|(job, _)| job.runtime as f64 * f64::from(job.procs)).sum();
         let end = self.started().map(|(job, start)| start.saturating_add(job.runtime)).max();
-        let span = end.map_or(0, |end| end - self.log.jobs[self.window.start].submit);
-        if span > 0 { work / (span as f64 * f64::from(self.log.procs)) } else { 0.0 }
+        let span = end.map_or(0, |end| self.span_to(end));
+        if span > 0 { self.work() / (span as f64 * f64::from(self.log.procs)) } else { 0.0 }
+    }
+
+    /// Returns the processor time of the jobs that have started, in seconds.
+    fn work(&self) -> f64 {
+        self.started().map(|(job, _)| job.runtime as f64 * f64::from(job.procs)).sum()
+    }
+
+    /// Returns the time since the first submission.
+    fn span_to(&self, instant: i64) -> i64 {
+        instant - self.log.jobs[self.window.start].submit
     }
 }
 

@@ -45,7 +45,7 @@ pub enum JobLogError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// It names no machine.
-    #[error("{0}: the header has neither MaxProcs nor MaxNodes; give the processors of the machine")]
+    #[error("{0}: the header has neither MaxProcs nor MaxNodes; write the processors of the machine there")]
     NoMachine(String),
     /// A job does not fit.
     #[error("{name}: job {number} has {procs} processors, and the machine has {machine}")]
@@ -68,14 +68,14 @@ impl JobLog {
     /// has none. An unknown runtime is 10 s; a job with a runtime of 0 is left out.
     ///
     /// # Errors
-    /// If the log cannot be read, or names no machine and `procs` has none, or a job is wider than the machine.
+    /// If the log cannot be read, or names no machine, or a job is wider than the machine.
     ///
     /// # Source
     /// Zhang et al.: `RLScheduler`, SC 2020; the reading of their published code.
-    pub fn read(trace: &Trace, procs: Option<u32>) -> Result<JobLog, JobLogError> {
+    pub fn read(trace: &Trace) -> Result<JobLog, JobLogError> {
         let name = trace.name().to_owned();
         let header = trace.survey()?.header.procs().and_then(|procs| u32::try_from(u64::from(procs)).ok());
-        let procs = procs.or(header).ok_or_else(|| JobLogError::NoMachine(name.clone()))?;
+        let procs = header.ok_or_else(|| JobLogError::NoMachine(name.clone()))?;
         let mut log = JobLog { name, jobs: vec![], procs, longest: 1, greatest: [1; 4] };
         let mut reader = trace.reader()?;
         while let Some(record) = reader.next_job().map_err(|error| trace.read_error(error))? {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use miserly_core::named_enum;
 use miserly_policies::PolicySpec;
 use miserly_run::{Log, RunOptions, RunSetup, SetupError};
-use miserly_sim::{InOrder, JobColumns, student_t_95};
+use miserly_sim::{InOrder, JobColumns, mean_with_half_width};
 use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::{JobOptions, Trace, TraceError};
 use serde::Serialize;
@@ -26,27 +27,17 @@ const BOUND: f64 = 10.0;
 const NARROW: u64 = 8;
 const SHORT: f64 = 3600.0;
 
-/// Which windows judge a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowSet {
-    /// Those on which a policy may be chosen.
-    Training,
-    /// Those that are held out.
-    HeldOut,
+named_enum! {
+    /// Which windows judge a policy.
+    pub enum WindowSet {
+        /// Those on which a policy may be chosen.
+        Training "training",
+        /// Those that are held out.
+        HeldOut "held-out",
+    }
 }
 
 impl WindowSet {
-    /// Every set.
-    pub const ALL: [WindowSet; 2] = [WindowSet::Training, WindowSet::HeldOut];
-
-    /// Returns the word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            WindowSet::Training => "training",
-            WindowSet::HeldOut => "held-out",
-        }
-    }
-
     fn seeds(self) -> [u64; 3] {
         match self {
             WindowSet::Training => [1, 2, 3],
@@ -77,14 +68,14 @@ impl WindowSet {
                 let name = format!("lublin99, seed {seed}, window {}", window + 1);
                 let text = format!("{}\n{}\n", header.join("\n"), jobs.join("\n"));
                 let trace = Trace::memory(name, text.into_bytes());
-                logs.push(Log::load(trace).map_err(of_trace)?);
+                logs.push(Log::load(trace).map_err(refused)?);
             }
         }
         Ok(logs)
     }
 }
 
-fn of_trace(error: TraceError) -> StudyError {
+fn refused(error: TraceError) -> StudyError {
     StudyError::Log(error.into())
 }
 
@@ -242,14 +233,11 @@ impl Figures {
 
 impl ScoredMeasure {
     fn new(own: &[Figures], reference: &[Figures], figure: &dyn Fn(&Figures) -> f64) -> ScoredMeasure {
-        let count = own.len() as f64;
-        let mean = |of: &[Figures]| of.iter().map(figure).sum::<f64>() / count;
+        let mean = |of: &[Figures]| of.iter().map(figure).sum::<f64>() / of.len() as f64;
         let differences: Vec<f64> =
             own.iter().zip(reference).map(|(own, other)| figure(own) - figure(other)).collect();
-        let difference = differences.iter().sum::<f64>() / count;
-        let squares: f64 = differences.iter().map(|one| (one - difference).powi(2)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let half_width = student_t_95(own.len() - 1) * error;
+        let (difference, half_width) = mean_with_half_width(&differences);
+        let half_width = half_width.unwrap_or(f64::INFINITY);
         ScoredMeasure { mean: mean(own), reference: mean(reference), difference, half_width }
     }
 }

@@ -1,23 +1,22 @@
 //! Windows under the policies of the simulator.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use miserly_policies::PolicySpec;
 use miserly_run::{RunOptions, RunSetup, SetupError};
-use miserly_sim::{InOrder, JobColumns};
 use miserly_workload::{JobOptions, Overrun, Trace};
 
 use crate::episode::bounded_slowdown;
 use crate::log::{Job, JobLog};
+use crate::score::run_window;
 
 /// A window whose jobs have starts.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     /// The jobs with their starts, in seconds, in the order of their submissions.
     pub jobs: Vec<(Job, f64)>,
-    /// The processors of the machine.
-    pub procs: u32,
 }
 
 impl Scheduled {
@@ -52,11 +51,8 @@ pub fn schedule_with(
         ..RunOptions::default()
     };
     let setup = RunSetup::new(Trace::memory(log.name.clone(), text.into_bytes()), options)?;
-    let mut columns = InOrder::new(JobColumns::default());
-    setup.outcome(policy, false, &mut [&mut columns])?;
-    let columns = columns.into_inner();
-    let mut starts: std::collections::BTreeMap<_, _> =
-        columns.number.iter().copied().zip(columns.start.iter().copied()).collect();
+    let columns = run_window(&setup, policy)?;
+    let mut starts: BTreeMap<_, _> = columns.number.into_iter().zip(columns.start).collect();
     let jobs = jobs.iter().filter_map(|job| starts.remove(&job.number).map(|start| (*job, start)));
-    Ok(Scheduled { jobs: jobs.collect(), procs: log.procs })
+    Ok(Scheduled { jobs: jobs.collect() })
 }

@@ -7,7 +7,7 @@ use miserly_core::Time;
 use miserly_policies::{PolicyError, PolicySpec};
 use miserly_report::page::{Block, Claim, ClaimVerdict, Emphasis, Page, Section, TableCell, TableData};
 use miserly_run::SetupError;
-use miserly_sim::student_t_95;
+use miserly_sim::mean_with_half_width;
 use miserly_workload::generate::GenerateError;
 use miserly_workload::{Trace, TraceError, shaken};
 use rayon::prelude::*;
@@ -83,18 +83,18 @@ struct Found {
     sha256: String,
 }
 
-/// Makes the page of the paper, or of one part of it. A log that is in none of the folders leaves its rows empty.
+/// Makes the page of the paper, or of one part of it. A log without a file leaves its rows empty.
 ///
 /// # Errors
-/// If a log is found and cannot be read, or the part does not exist.
-pub fn reproduce(folders: &[PathBuf], only: Option<&str>, command: &str) -> Result<Page, StudyError> {
+/// If a log cannot be read, or the part does not exist.
+pub fn reproduce(files: &LogFiles, only: Option<&str>, command: &str) -> Result<Page, StudyError> {
     if let Some(part) = only.filter(|part| !PARTS.contains(part)) {
         return Err(StudyError::NoPart { wanted: part.to_owned() });
     }
     let mut found = Vec::new();
-    for row in LOGS {
-        if let Some(path) = find(folders, row.file) {
-            found.push(read(row, &path)?);
+    for (row, path) in files {
+        if let Some(path) = path {
+            found.push(read(*row, path)?);
         }
     }
     let wanted = |part: &str| only.is_none_or(|only| only == part);
@@ -123,22 +123,23 @@ pub fn reproduce(folders: &[PathBuf], only: Option<&str>, command: &str) -> Resu
     Ok(page)
 }
 
-/// Returns the logs that are in none of the folders.
-pub fn missing(folders: &[PathBuf]) -> Vec<&'static str> {
-    LOGS.iter().map(|row| row.file).filter(|file| find(folders, file).is_none()).collect()
-}
+/// The logs of the tables, each with its file, if there is one.
+pub type LogFiles = [(BenchmarkLog, Option<PathBuf>); LOGS.len()];
 
-fn find(folders: &[PathBuf], file: &str) -> Option<PathBuf> {
-    let names = [format!("{file}.gz"), file.to_owned(), file.trim_end_matches(".swf").to_owned()];
-    let places = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    places.into_iter().find(|path| path.is_file())
+/// Looks for each log: `find` returns the path of a name.
+pub fn log_files(find: impl Fn(&str) -> Option<PathBuf>) -> LogFiles {
+    LOGS.map(|row| {
+        let names =
+            [format!("{}.gz", row.file), row.file.to_owned(), row.file.trim_end_matches(".swf").to_owned()];
+        (row, names.iter().find_map(|name| find(name)))
+    })
 }
 
 fn read(row: BenchmarkLog, path: &Path) -> Result<Found, StudyError> {
     let trace = |error: TraceError| StudyError::Log(JobLogError::Trace(error));
     let log = Trace::open(path).map_err(trace)?;
     let sha256 = log.sha256().map_err(trace)?;
-    let log = JobLog::read(&log, None)?;
+    let log = JobLog::read(&log)?;
     let needed = WINDOWS.into_iter().max().unwrap_or(0) + WINDOW_JOBS;
     if log.jobs.len() < needed {
         return Err(StudyError::Short { name: log.name, jobs: log.jobs.len(), needed });
@@ -287,7 +288,8 @@ fn beside(found: &[Found]) -> Result<Section, StudyError> {
                 .map(|copy| Ok(windows_mean(&policy, &copy_of(&found.log, copy))?))
                 .collect::<Result<_, StudyError>>()?;
             let [own, copies @ ..] = &copies[..] else { continue };
-            let (centre, half) = interval(copies);
+            let (centre, half) = mean_with_half_width(copies);
+            let half = half.unwrap_or(f64::INFINITY);
             line.push(TableCell::number(format!("{own:.2} ({centre:.2} ± {half:.2})")));
         }
         table.rows.push(line);
@@ -315,12 +317,4 @@ fn copy_of(log: &JobLog, copy: u64) -> JobLog {
         }
     }
     log
-}
-
-/// Returns the mean and half of the width of its 95 % interval.
-fn interval(values: &[f64]) -> (f64, f64) {
-    let centre = mean(values.iter().copied());
-    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
-    let count = values.len() as f64;
-    (centre, student_t_95(values.len() - 1) * (squares / (count - 1.0) / count).sqrt())
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use miserly_gym::{EnvOptions, Envs as Inner, FEATURES, JobLog, Reward, Row, SHOWN, Shown, Step};
+use miserly_machine_file::value_of;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
@@ -39,13 +40,6 @@ const MOST: usize = 1 << 20;
 /// The end of a step whose action had no job.
 const REFUSED: u8 = 2;
 
-/// Returns the word of an option.
-fn word<T: Copy + std::fmt::Display>(name: &str, all: &[T], given: &str) -> PyResult<T> {
-    let found = all.iter().copied().find(|value| value.to_string() == given);
-    let words = || all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| error(format!("{name}: no {given:?}; it must be one of {}", words())))
-}
-
 #[pymethods]
 impl Envs {
     /// Creates environments over windows of a log.
@@ -60,7 +54,7 @@ impl Envs {
         reward: &str,
         window: Option<(usize, usize)>,
     ) -> PyResult<Envs> {
-        let log = Arc::new(JobLog::read(&log.shared.trace, None).map_err(error)?);
+        let log = Arc::new(JobLog::read(&log.shared.trace).map_err(error)?);
         let all = log.jobs.len();
         if count > MOST {
             return Err(error(format!("{count} environments; at most {MOST} step together")));
@@ -74,8 +68,8 @@ impl Envs {
         let options = EnvOptions {
             jobs,
             backfills: backfill,
-            shown: word("observation", &Shown::ALL, observation)?,
-            reward: word("reward", &Reward::ALL, reward)?,
+            shown: value_of(&Shown::ALL, "observation", observation).map_err(error)?,
+            reward: value_of(&Reward::ALL, "reward", reward).map_err(error)?,
             starts: first..last - jobs + 1,
         };
         let state = State {

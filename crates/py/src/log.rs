@@ -42,10 +42,17 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn of_text(name: &str, text: Vec<u8>, conversion: Option<String>) -> PyResult<Log> {
-        let shared = SharedLog::load(Trace::memory(name, text)).map_err(error)?;
-        Ok(Log { shared, conversion })
+    /// Returns a log in memory, with the counts of its conversion.
+    fn load(trace: Trace, conversion: Option<String>) -> PyResult<Log> {
+        Ok(Log { shared: SharedLog::load(trace).map_err(error)?, conversion })
     }
+}
+
+/// Returns the text of a log.
+fn text(trace: &Trace) -> PyResult<Vec<u8>> {
+    let mut text = Vec::new();
+    trace.unpacked().map_err(error)?.read_to_end(&mut text).map_err(error)?;
+    Ok(text)
 }
 
 #[pymethods]
@@ -64,15 +71,9 @@ impl Log {
             };
             let (trace, report) =
                 miserly_options::read_log(&path, &words.read, &import).map_err(|cause| chained(&cause))?;
-            let mut text = Vec::new();
-            trace.unpacked().map_err(error)?.read_to_end(&mut text).map_err(error)?;
-            let name = trace.name().to_owned();
-            let shared =
-                SharedLog::load(Trace::memory(name, text).filling_missing_fields(words.read.missing_fields));
-            Ok(Log {
-                shared: shared.map_err(error)?,
-                conversion: report.map(|report| import_summary(&report)),
-            })
+            let trace =
+                Trace::memory(trace.name(), text(&trace)?).filling_missing_fields(words.read.missing_fields);
+            Log::load(trace, report.map(|report| import_summary(&report)))
         })
     }
 
@@ -84,7 +85,7 @@ impl Log {
             Ok(bytes) => bytes.to_vec(),
             Err(_) => text.extract::<String>()?.into_bytes(),
         };
-        Log::of_text(name, text, None)
+        Log::load(Trace::memory(name, text), None)
     }
 
     /// Generates a log by a workload model, with the options of `miserly workload generate`.
@@ -97,7 +98,7 @@ impl Log {
                 words.build().and_then(|model| Ok(model.generate()?)).map_err(|cause| chained(&cause))?;
             let mut text = Vec::new();
             log.write(&mut text).map_err(error)?;
-            Log::of_text(&words.model, text, None)
+            Log::load(Trace::memory(&*words.model, text), None)
         })
     }
 
@@ -121,9 +122,7 @@ impl Log {
 
     /// Returns the text of the log, in the Standard Workload Format.
     fn to_swf<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut text = Vec::new();
-        self.shared.trace.unpacked().map_err(error)?.read_to_end(&mut text)?;
-        Ok(PyBytes::new(py, &text))
+        Ok(PyBytes::new(py, &text(&self.shared.trace)?))
     }
 
     /// Returns what the program prints by `workload describe --json`.

@@ -5,6 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use miserly_core::Time;
 use miserly_gym::score::WindowSet;
 use miserly_gym::study::StudyError;
+use miserly_machine_file::value_of;
 use miserly_options::{ReadArgs, RunArgs};
 use miserly_policies::PolicySpec;
 use miserly_report::page::fragment;
@@ -12,6 +13,7 @@ use miserly_report::{TableStyle, compare_tables, run_sections, simulate_table};
 use miserly_run::{RunDoc, RunSetup, differences};
 use miserly_sim::{Finished, Grouping, InOrder, JobColumns, Observer, SystemSnapshot};
 use miserly_workload::Estimates;
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -67,18 +69,8 @@ impl Observer for Interrupt {
 /// One policy on one log.
 #[pyclass(frozen, module = "miserly")]
 pub(crate) struct Run {
-    document: Arc<RunDoc>,
+    document: RunDoc,
     jobs: Py<JobTable>,
-}
-
-impl Run {
-    fn table(&self) -> String {
-        simulate_table(&self.document, None, TableStyle::default())
-    }
-
-    fn text(&self) -> PyResult<String> {
-        serde_json::to_string_pretty(&*self.document).map_err(error)
-    }
 }
 
 #[pymethods]
@@ -92,13 +84,13 @@ impl Run {
     /// The document of the run, as `miserly simulate --json` prints it.
     #[getter]
     fn document<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.text()?)
+        to_python(py, &self.json()?)
     }
 
     /// The text of the document.
     #[getter]
     fn json(&self) -> PyResult<String> {
-        self.text()
+        serde_json::to_string_pretty(&self.document).map_err(error)
     }
 
     /// The finished jobs.
@@ -108,7 +100,7 @@ impl Run {
     }
 
     fn __str__(&self) -> String {
-        self.table()
+        simulate_table(&self.document, None, TableStyle::default())
     }
 
     fn __repr__(&self) -> String {
@@ -127,12 +119,15 @@ impl Run {
 #[pyclass(frozen, module = "miserly")]
 pub(crate) struct Comparison {
     runs: Vec<Py<Run>>,
-    documents: Vec<Arc<RunDoc>>,
 }
 
 impl Comparison {
-    fn all(&self) -> Vec<&RunDoc> {
-        self.documents.iter().map(|document| &**document).collect()
+    fn documents(&self) -> Vec<&RunDoc> {
+        self.runs.iter().map(|run| &run.get().document).collect()
+    }
+
+    fn policies(&self) -> Vec<&str> {
+        self.runs.iter().map(|run| &*run.get().document.policy).collect()
     }
 }
 
@@ -147,7 +142,7 @@ impl Comparison {
     /// The paired difference of each pair of runs in each measure, with its 95 % interval.
     #[getter]
     fn differences<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &serde_json::to_string(&differences(&self.all())).map_err(error)?)
+        to_python(py, &serde_json::to_string(&differences(&self.documents())).map_err(error)?)
     }
 
     fn __len__(&self) -> usize {
@@ -155,28 +150,26 @@ impl Comparison {
     }
 
     fn __getitem__(&self, py: Python<'_>, policy: &str) -> PyResult<Py<Run>> {
-        let position = self.documents.iter().position(|document| document.policy == policy);
-        let names = || self.documents.iter().map(|document| &*document.policy).collect::<Vec<_>>().join(", ");
-        let missing = || {
-            pyo3::exceptions::PyKeyError::new_err(format!(
+        let policies = self.policies();
+        match policies.iter().position(|name| *name == policy) {
+            Some(position) => Ok(self.runs[position].clone_ref(py)),
+            None => Err(PyKeyError::new_err(format!(
                 "no run of {policy:?}; the runs are of {}",
-                names()
-            ))
-        };
-        position.map(|position| self.runs[position].clone_ref(py)).ok_or_else(missing)
+                policies.join(", ")
+            ))),
+        }
     }
 
     fn __str__(&self) -> String {
-        compare_tables(&self.all(), TableStyle::default())
+        compare_tables(&self.documents(), TableStyle::default())
     }
 
     fn __repr__(&self) -> String {
-        let policies = self.documents.iter().map(|document| &*document.policy);
-        format!("<Comparison: {}>", policies.collect::<Vec<_>>().join(", "))
+        format!("<Comparison: {}>", self.policies().join(", "))
     }
 
     fn _repr_html_(&self) -> String {
-        html(&self.all())
+        html(&self.documents())
     }
 }
 
@@ -192,7 +185,7 @@ fn prepare(
     details: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<RunSetup> {
-    words::refuse_of::<ReadArgs>("an option of reading; give it to Log.read", options)?;
+    words::refuse::<ReadArgs>("an option of reading; give it to Log.read", options)?;
     let words: RunArgs = words::parse(function, options)?;
     let options = words.single(Estimates::default()).map_err(|cause| chained(&cause))?;
     let by: Vec<Grouping> = by
@@ -205,32 +198,22 @@ fn prepare(
 }
 
 /// Runs a policy. One that is a program runs twice, and must decide the same.
-fn run(py: Python<'_>, setup: &RunSetup, policy: &Bound<'_, PyAny>) -> PyResult<(Arc<RunDoc>, JobColumns)> {
-    let first = run_once(py, setup, policy)?;
+fn run(py: Python<'_>, setup: &RunSetup, policy: &Bound<'_, PyAny>) -> PyResult<(RunDoc, JobColumns)> {
+    let (document, jobs) = run_once(py, setup, policy)?;
     if is_program(policy) {
-        let again = run_once(py, setup, policy)?;
-        if let Some(number) = first
-            .1
-            .number
-            .iter()
-            .zip(&first.1.start)
-            .zip(&again.1.start)
-            .find_map(|((number, one), other)| (one.to_bits() != other.to_bits()).then_some(number))
-        {
-            let name = &first.0.policy;
+        let (_, again) = run_once(py, setup, policy)?;
+        let mut starts = jobs.number.iter().zip(jobs.start.iter().zip(&again.start));
+        if let Some((number, _)) = starts.find(|(_, (one, other))| one.to_bits() != other.to_bits()) {
+            let name = &document.policy;
             return Err(error(format!(
                 "{name}: it is not deterministic: job {number} starts at another time when the run is repeated"
             )));
         }
     }
-    Ok(first)
+    Ok((document, jobs))
 }
 
-fn run_once(
-    py: Python<'_>,
-    setup: &RunSetup,
-    policy: &Bound<'_, PyAny>,
-) -> PyResult<(Arc<RunDoc>, JobColumns)> {
+fn run_once(py: Python<'_>, setup: &RunSetup, policy: &Bound<'_, PyAny>) -> PyResult<(RunDoc, JobColumns)> {
     let raised = Raised::default();
     let policy = spec(policy, setup, &raised)?;
     py.detach(|| {
@@ -239,12 +222,12 @@ fn run_once(
         let outcome = setup.outcome(&policy, false, &mut [&mut columns, &mut interrupt]);
         match interrupt.raised().take() {
             Some(raised) => Err(raised),
-            None => Ok((Arc::new(outcome.map_err(error)?), columns.into_inner())),
+            None => Ok((outcome.map_err(error)?, columns.into_inner())),
         }
     })
 }
 
-fn made(py: Python<'_>, (document, jobs): (Arc<RunDoc>, JobColumns)) -> PyResult<Py<Run>> {
+fn made(py: Python<'_>, (document, jobs): (RunDoc, JobColumns)) -> PyResult<Py<Run>> {
     Py::new(py, Run { document, jobs: Py::new(py, JobTable::new(jobs)?)? })
 }
 
@@ -275,13 +258,8 @@ pub(crate) fn compare(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Comparison> {
     let setup = prepare("compare", log, by, details, options)?;
-    let mut comparison = Comparison { runs: vec![], documents: vec![] };
-    for policy in policies.try_iter()? {
-        let (document, jobs) = run(py, &setup, &policy?)?;
-        comparison.documents.push(Arc::clone(&document));
-        comparison.runs.push(made(py, (document, jobs))?);
-    }
-    Ok(comparison)
+    let runs = policies.try_iter()?.map(|policy| made(py, run(py, &setup, &policy?)?));
+    Ok(Comparison { runs: runs.collect::<PyResult<_>>()? })
 }
 
 /// Returns the score of a policy on made windows. `miserly.benchmarks` runs it in a process of its own.
@@ -293,8 +271,7 @@ pub(crate) fn score<'py>(
     windows: &str,
     against: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let set = WindowSet::ALL.into_iter().find(|set| set.name() == windows);
-    let set = set.ok_or_else(|| error(format!("windows: no {windows:?}; they are training or held-out")))?;
+    let set = value_of(&WindowSet::ALL, "windows", windows).map_err(error)?;
     let against: PolicySpec = against.parse().map_err(error)?;
     let name = policy_name(policy)?;
     let score = miserly_gym::score::score(set, &name, &against, |setup| Ok(run(py, setup, policy)?.1));

@@ -24,7 +24,7 @@ pub(crate) fn parse<A: Args + FromArgMatches>(
 }
 
 /// Refuses the options of `A`.
-pub(crate) fn refuse_of<A: Args>(why: &str, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+pub(crate) fn refuse<A: Args>(why: &str, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let refused = A::augment_args(Command::new("miserly"));
     for name in given.into_iter().flat_map(PyDictMethods::keys) {
         let name = name.extract::<String>()?;

@@ -64,7 +64,7 @@ pub use metrics::{
     DeviceUse, Distribution, EXACT_MOST, Group, GroupKey, Grouping, GroupingError, Groups, Guarantees,
     Interval, MEASURES, MOST_BOUNDS, Mark, Measures, Metrics, OpportunisticTotals, OwnGroup, OwnRanges,
     Percentiles, Quality, SKETCH_ERROR, Series, Sliced, SuitedRanges, Summary, Suspended, Window, interval,
-    student_t_95,
+    mean_with_half_width,
 };
 pub use replay::{ExternalEvents, ReplayLog, ReplayedEffect, RunRecord, replay, replay_over};
 pub use run::{FeedbackJobs, RunError, Simulation};

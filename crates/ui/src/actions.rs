@@ -317,7 +317,7 @@ pub(crate) async fn quote(socket: DaemonSocket, question: Question) -> Result<Qu
 #[cfg(test)]
 mod tests {
     use miserly_api::model::{ForecastView, Window};
-    use miserly_view::{Account, Facts, PoolFacts};
+    use miserly_view::{Facts, PoolFacts};
 
     use super::*;
 
@@ -358,17 +358,7 @@ mod tests {
 
     fn facts() -> Facts {
         let pool = PoolFacts { name: "batch".into(), cpus: 8, ..PoolFacts::default() };
-        Facts {
-            now: 0,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: true,
-            earlier: false,
-            uid: None,
-            pools: vec![pool],
-            jobs: vec![],
-            account: Account::default(),
-        }
+        Facts { live: true, pools: vec![pool], ..crate::no_facts() }
     }
 
     #[test]

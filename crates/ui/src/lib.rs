@@ -32,3 +32,19 @@ mod wanted;
 
 pub use guard::Proxy;
 pub use server::{Options, Server, ServerError};
+
+/// Returns facts without pools and jobs, at the start of a log.
+#[cfg(test)]
+fn no_facts() -> miserly_view::Facts {
+    miserly_view::Facts {
+        now: 0,
+        clock: miserly_view::Clock::SinceStart,
+        title: String::new(),
+        live: false,
+        earlier: false,
+        uid: None,
+        pools: vec![],
+        jobs: vec![],
+        account: miserly_view::Account::default(),
+    }
+}

@@ -135,24 +135,12 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
-    use miserly_view::{Account, Clock};
-
     use super::*;
 
     #[test]
     fn a_job_is_found_by_its_number() {
         let jobs = [5, 3, 9].map(|number| Arc::new(Job { number, ..Job::default() }));
-        let facts = Facts {
-            now: 0,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: true,
-            earlier: false,
-            uid: None,
-            pools: vec![],
-            jobs: jobs.to_vec(),
-            account: Account::default(),
-        };
+        let facts = Facts { live: true, jobs: jobs.to_vec(), ..crate::no_facts() };
         let listing = Listing::new(Arc::new(facts));
         let found = [3, 5, 9, 4].map(|number| listing.job(number).map(|job| job.number));
         assert_eq!(found, [Some(3), Some(5), Some(9), None]);

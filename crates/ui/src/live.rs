@@ -460,7 +460,7 @@ impl Live {
 mod tests {
     use std::future::pending;
 
-    use miserly_view::{Account, Clock, Job, PoolFacts, State};
+    use miserly_view::{Job, PoolFacts, State};
     use proptest::prelude::*;
 
     use super::*;
@@ -481,14 +481,11 @@ mod tests {
         let pool = PoolFacts { name: "batch".into(), cpus: 8, numbers: vec![(0, 7)], ..PoolFacts::default() };
         Facts {
             now,
-            clock: Clock::SinceStart,
             title: "test".into(),
             live: true,
-            earlier: false,
-            uid: None,
             pools: vec![pool],
             jobs: (0..).zip(states).map(job).collect(),
-            account: Account::default(),
+            ..crate::no_facts()
         }
     }
 

@@ -170,29 +170,13 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
-    use miserly_view::{Account, Clock, Facts};
-
     use super::*;
-
-    fn facts() -> Facts {
-        Facts {
-            now: 0,
-            clock: Clock::SinceStart,
-            title: String::new(),
-            live: false,
-            earlier: false,
-            uid: None,
-            pools: vec![],
-            jobs: vec![],
-            account: Account::default(),
-        }
-    }
 
     #[test]
     fn a_request_for_the_head_does_not_use_up_the_link() {
         let server = Server::bind(Options::default()).unwrap();
         let (link, address) = (server.link(), server.address());
-        std::thread::spawn(move || server.run(&Board::new(facts()), |_| {}));
+        std::thread::spawn(move || server.run(&Board::new(crate::no_facts()), |_| {}));
         let status = |method: &str| {
             let (_, path) = link.rsplit_once('/').unwrap();
             let mut stream = TcpStream::connect(address).unwrap();

@@ -9,7 +9,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use miserly_experiments::experiment::{Executed, Experiment, Watcher, looked_in};
+use miserly_experiments::experiment::{Executed, Experiment, Watcher, find, looked_in};
 use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
 use miserly_experiments::{Session, page, run_part, write_page};
@@ -160,27 +160,25 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
         return Err(crate::features::MEASURED.absent(MEASURED));
     }
     if is_only(study::NAME, name) {
-        return zhang(args);
+        return reproduce_benchmark(args);
     }
     let Some(paper) = found(name) else {
         let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).chain([study::NAME, MEASURED]).collect();
         bail!("no paper {name:?}; the papers are {}", known.join(", "));
     };
     let name = paper.name;
-    if let Some(option) = args.measured.first() {
-        bail!("{option} is an option of {MEASURED} only; {name} is simulated");
-    }
-    let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
+    refuse_measured(args, name)?;
+    let folder = results_folder(args, name);
     let folders = logs(args.traces.as_deref());
-    let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
-    let command = format!("miserly reproduce {name}{only}");
+    let command = repeating_command(args, name);
     let is_wanted = |part: &str| args.only.as_ref().is_none_or(|only| only == part);
     let mut parts = Vec::new();
     for (part, text) in paper.experiments.iter().filter(|(part, _)| is_wanted(part)) {
         let experiment = Experiment::parse(format!("{part}.toml"), *text)?.beside(paper.machines);
         parts.push((part, experiment));
     }
-    note_missing(name, parts.iter().map(|(_, experiment)| experiment), &folders);
+    let missing = missing_logs(parts.iter().map(|(_, experiment)| experiment), &folders);
+    note_missing(name, missing, &format!("download them from {ARCHIVE}"), &folders);
     let mut pages = Vec::new();
     for (part, experiment) in parts {
         let part_folder = folder.join(part);
@@ -193,28 +191,56 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
         let parts: Vec<_> = paper.experiments.iter().map(|(part, _)| *part).collect();
         bail!("no such part; the parts of {name} are {}", parts.join(", "));
     }
-    // A single part does not replace the whole.
-    let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
-    let page = whole(paper, pages);
-    shown(&place, &page, args.json)?;
-    if args.json { Ok(()) } else { print(&format!("\n{}\n", summary(&page))) }
+    show_whole(args, name, &whole(paper, pages))
 }
 
-/// Prints each missing log of some experiments once, and where to get it.
-fn note_missing<'a>(name: &str, experiments: impl Iterator<Item = &'a Experiment>, folders: &[PathBuf]) {
+/// Refuses the options of the measured paper for another one.
+fn refuse_measured(args: &ReproduceArgs, name: &str) -> anyhow::Result<()> {
+    match args.measured.first() {
+        Some(option) => bail!("{option} is an option of {MEASURED} only; {name} is simulated"),
+        None => Ok(()),
+    }
+}
+
+/// Returns the folder of the results of a paper.
+fn results_folder(args: &ReproduceArgs, name: &str) -> PathBuf {
+    args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")))
+}
+
+/// Returns the command that repeats a reproduction.
+fn repeating_command(args: &ReproduceArgs, name: &str) -> String {
+    let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
+    format!("miserly reproduce {name}{only}")
+}
+
+/// Prints the page of a paper with its summary, and stores it. A single part does not replace the whole.
+fn show_whole(args: &ReproduceArgs, name: &str, page: &Page) -> anyhow::Result<()> {
+    let folder = results_folder(args, name);
+    let place = args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part));
+    shown(&place, page, args.json)?;
+    if args.json { Ok(()) } else { print(&format!("\n{}\n", summary(page))) }
+}
+
+/// Returns each missing log of some experiments once, with its note.
+fn missing_logs<'a>(experiments: impl Iterator<Item = &'a Experiment>, folders: &[PathBuf]) -> Vec<String> {
     let mut missing: BTreeMap<String, String> = BTreeMap::new();
     for log in experiments.flat_map(|experiment| experiment.missing_logs(folders)) {
         let file = log.split(' ').next().unwrap_or(&log).to_owned();
         missing.entry(file).or_insert(log);
     }
+    missing.into_values().collect()
+}
+
+/// Prints the missing logs, and where to get them.
+fn note_missing(name: &str, missing: Vec<String>, from: &str, folders: &[PathBuf]) {
     if missing.is_empty() {
         return;
     }
     note!("{name}: these logs are not found, so their cells are - and their claims are not decided:");
-    for log in missing.values() {
+    for log in missing {
         note!("  {log}");
     }
-    note!("download them from {ARCHIVE}; {}", looked_in(folders));
+    note!("{from}; {}", looked_in(folders));
 }
 
 /// Returns how many claims of a page hold, in words.
@@ -252,28 +278,16 @@ fn is_only(paper: &str, name: &str) -> bool {
 }
 
 /// Reproduces the benchmark of learned schedulers, which has a simulator of its own.
-fn zhang(args: &ReproduceArgs) -> anyhow::Result<()> {
+fn reproduce_benchmark(args: &ReproduceArgs) -> anyhow::Result<()> {
     let name = study::NAME;
-    if let Some(option) = args.measured.first() {
-        bail!("{option} is an option of {MEASURED} only; {name} is simulated");
-    }
+    refuse_measured(args, name)?;
     let folders = logs(args.traces.as_deref());
-    let missing = study::missing(&folders);
-    if !missing.is_empty() {
-        note!("{name}: these logs are not found, so their cells are - and their claims are not decided:");
-        for file in missing {
-            note!("  {file}");
-        }
-        note!(
-            "the SWF logs are at {ARCHIVE}, the Lublin logs with the paper's program; {}",
-            looked_in(&folders)
-        );
-    }
-    let only = args.only.as_ref().map_or_else(String::new, |part| format!(" --only {part}"));
-    let page = study::reproduce(&folders, args.only.as_deref(), &format!("miserly reproduce {name}{only}"))?;
-    let folder = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-results")));
-    shown(&args.only.as_ref().map_or_else(|| folder.clone(), |part| folder.join(part)), &page, args.json)?;
-    if args.json { Ok(()) } else { print(&format!("\n{}\n", summary(&page))) }
+    let files = study::log_files(|file| find(file, &folders));
+    let missing = files.iter().filter(|(_, path)| path.is_none()).map(|(log, _)| log.file.to_owned());
+    let from = format!("the SWF logs are at {ARCHIVE}, the Lublin logs with the paper's program");
+    note_missing(name, missing.collect(), &from, &folders);
+    let page = study::reproduce(&files, args.only.as_deref(), &repeating_command(args, name))?;
+    show_whole(args, name, &page)
 }
 
 /// Returns the paper of that name, or the only one with a name that begins so.

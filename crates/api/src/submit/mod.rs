@@ -28,7 +28,7 @@ pub use after::after;
 pub use instant::{dated_instant, instant};
 pub use mail::{mail_address, mail_events};
 pub use past::past_instant;
-pub use quantity::{GpuRequest, array, gpus, length_of_time, memory, retry, wait_time};
+pub use quantity::{GpuRequest, array, gpus, gres_gpus, length_of_time, memory, retry, wait_time};
 #[cfg(feature = "options")]
 pub use script::{BYTE_ORDER_MARK, Directives, Remark, directive_line, directives};
 pub use signal::{early_signal, job_signal, resize_signal};

@@ -100,6 +100,24 @@ pub fn gpus(text: &str) -> Result<GpuRequest, String> {
     Ok(GpuRequest { count, gpu_type: gpu_type.map(str::to_owned) })
 }
 
+/// Parses the GPUs of a generic resource, behind `gpu:`: `2`, `a100:2`, or a type alone, which is one of it.
+///
+/// # Errors
+/// Any other text.
+pub fn gres_gpus(text: &str) -> Result<GpuRequest, String> {
+    let count = text.rsplit(':').next().unwrap_or_default();
+    let is_number = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { gpus(text) } else { gpus(&format!("{text}:1")) }
+}
+
+impl GpuRequest {
+    /// Returns the text of it, as [`gpus`] parses it.
+    pub fn written(&self) -> String {
+        let count = self.count;
+        self.gpu_type.as_ref().map_or_else(|| count.to_string(), |name| format!("{name}:{count}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

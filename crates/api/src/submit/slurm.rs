@@ -7,7 +7,7 @@ use miserly_units::slurm::{kibibytes, time_limit};
 
 use super::script::Parser;
 use super::submit_options::count;
-use super::{SubmitOptions, gpus};
+use super::{SubmitOptions, gres_gpus};
 use crate::model::{Submission, is_blank, is_invisible};
 
 /// What an option of Slurm is here.
@@ -238,10 +238,7 @@ fn gres(text: &str) -> Result<String, String> {
     let Some(rest) = rest.strip_prefix(':') else {
         return if rest.is_empty() { Ok("1".to_owned()) } else { Err(wrong()) };
     };
-    // A type without a number is one of it.
-    let is_type = !rest.contains(':') && rest.parse::<u64>().is_err();
-    let own = if is_type { format!("{rest}:1") } else { rest.to_owned() };
-    gpus(&own).map(|_| own)
+    gres_gpus(rest).map(|request| request.written())
 }
 
 #[cfg(test)]

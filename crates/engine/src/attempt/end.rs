@@ -346,7 +346,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let at = outcome.at().unwrap_or(at);
         let most = u128::from(record.submission.cpus) * u128::from(record.time.ticks().unsigned_abs());
         let work = entry.done(at).min(most);
-        let gpu_work = work / u128::from(record.submission.cpus.max(1)) * u128::from(record.gpus());
+        let gpu_work = record.gpu_work(work);
         let times = [(&mut self.used_time, work), (&mut self.used_gpu_time, gpu_work)];
         for ((times, work), (kind, period)) in times.into_iter().zip(kinds.into_iter().zip(periods)) {
             let Some(period) = period else { continue };

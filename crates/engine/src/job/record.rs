@@ -474,6 +474,11 @@ impl Record {
         self.submission.gpus.unwrap_or(0)
     }
 
+    /// Returns the time of its GPUs, of its work on all of its processors.
+    pub(crate) fn gpu_work(&self, work: u128) -> u128 {
+        work / u128::from(self.submission.cpus.max(1)) * u128::from(self.gpus())
+    }
+
     /// Returns what it needs of its pool.
     pub(crate) fn demand(&self) -> Resources {
         let cpus = Resources::cpus(self.submission.cpus);

@@ -64,10 +64,9 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Checks that a running job may run again: it waits then, and its window counts.
     pub(crate) fn check_another_run(&self, at: Time, record: &Record) -> Result<(), Problem> {
-        let ended = self.entry(record.number).map_or(0, |entry| entry.done(at));
-        let ended = i128::try_from(ended).unwrap_or(i128::MAX);
-        let cpus = i128::from(record.submission.cpus.max(1));
-        let ended_gpus = ended / cpus * i128::from(record.gpus());
+        let work = self.entry(record.number).map_or(0, |entry| entry.done(at));
+        let [ended, ended_gpus] =
+            [work, record.gpu_work(work)].map(|work| i128::try_from(work).unwrap_or(i128::MAX));
         self.check_added(at, record, Added { waiting: 1, ended, ended_gpus, ..Added::default() })
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use miserly_import::{is_pattern, table_files};
 
 /// Returns the first file of that name in the folders, or the first pattern that has files there. An absolute path is returned as it is, if it exists.
-pub(super) fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+pub fn find(file: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     if Path::new(file).is_absolute() {
         return is_there(Path::new(file)).then(|| file.into());
     }

@@ -36,7 +36,7 @@ pub use axes::{AXES, Axes, MAIN, READING};
 pub use checked::Experiment;
 pub use error::ExperimentError;
 pub use execute::{Executed, Part, Watcher, execute, execute_part, open_jobs, open_parts};
-pub use folders::looked_in;
+pub use folders::{find, looked_in};
 pub use logs::Logs;
 pub use machines::Machines;
 pub use plan::{Plan, PlannedRun};

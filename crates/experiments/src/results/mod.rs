@@ -8,7 +8,7 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use miserly_sim::student_t_95;
+use miserly_sim::mean_with_half_width;
 use serde_json::Value;
 
 use crate::experiment::{ExperimentError, Index, IndexedRun, MAIN, READING, Store};
@@ -241,13 +241,7 @@ pub fn figure(documents: &[&Value], path: &str) -> Result<Option<Figure>, String
 impl Figure {
     /// Returns the mean of values that were drawn alike, with its confidence interval.
     fn from_values(values: &[f64]) -> Figure {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let half_width = (values.len() > 1).then(|| {
-            let deviation = (squares / (n - 1.0)).sqrt();
-            student_t_95(values.len() - 1) * deviation / n.sqrt()
-        });
+        let (mean, half_width) = mean_with_half_width(values);
         Figure { mean, half_width }
     }
 }

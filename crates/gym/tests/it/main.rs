@@ -15,7 +15,7 @@ use proptest::prelude::*;
 fn read(traces: &Traces, file: &str) -> Option<Arc<JobLog>> {
     let path = traces.log(file.trim_end_matches(".swf"))?;
     let trace = Trace::open(&path).expect("a log");
-    Some(Arc::new(JobLog::read(&trace, None).expect("a log of the benchmark")))
+    Some(Arc::new(JobLog::read(&trace).expect("a log of the benchmark")))
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub use opportunistic::OpportunisticTotals;
 pub use percentiles::{EXACT_MOST, Percentiles, SKETCH_ERROR};
 pub use series::{BUCKETS_MOST, Bucket, Series};
 pub use sliced::Sliced;
-pub use student::student_t_95;
+pub use student::mean_with_half_width;
 pub use suspended::Suspended;
 pub use window::{BatchRule, Mark, Window};
 

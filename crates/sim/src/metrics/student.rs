@@ -17,7 +17,7 @@ const FEW: [f64; 8] =
 ///
 /// # Source
 /// The expansion of Cornish and Fisher, Abramowitz and Stegun 26.7.5.
-pub fn student_t_95(freedom: usize) -> f64 {
+pub(super) fn student_t_95(freedom: usize) -> f64 {
     match freedom.checked_sub(1) {
         None => return f64::INFINITY,
         Some(at) if at < FEW.len() => return FEW[at],
@@ -33,6 +33,18 @@ pub fn student_t_95(freedom: usize) -> f64 {
         (79.0 * x9 + 776.0 * x7 + 1482.0 * x5 - 1920.0 * x3 - 945.0 * x) / 92_160.0,
     ];
     x + terms[0] / n + terms[1] / n.powi(2) + terms[2] / n.powi(3) + terms[3] / n.powi(4)
+}
+
+/// Returns the mean of values that were drawn alike, and half of its 95 % interval; `None` for one value.
+pub fn mean_with_half_width(values: &[f64]) -> (f64, Option<f64>) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let half_width = (values.len() > 1).then(|| {
+        let deviation = (squares / (n - 1.0)).sqrt();
+        student_t_95(values.len() - 1) * deviation / n.sqrt()
+    });
+    (mean, half_width)
 }
 
 /// Returns half of an interval of Student's t in standard errors, so wide that `tested` such intervals hold together with
