@@ -5,12 +5,10 @@ use serde_json::Value;
 use super::markdown::{anchor, code, escaped, table};
 use super::names::Names;
 
-const RUN: &str = include_str!("../../docs/simulate.schema.json");
-
 /// Returns the schema of a run, and the document of the API.
 fn schemas() -> (Value, Value) {
     let api = serde_json::from_str(&miserly_live::daemon::openapi());
-    (serde_json::from_str(RUN).expect("a schema"), api.expect("a document"))
+    (serde_json::from_str(miserly_run::RUN_SCHEMA).expect("a schema"), api.expect("a document"))
 }
 
 pub(super) fn page() -> String {

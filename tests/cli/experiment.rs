@@ -254,7 +254,7 @@ fn tables_charts_and_claims_of_logs_need_no_runs() {
 }
 
 /// Shipped beside the papers' other experiments.
-const WORKLOAD: &str = include_str!("../../experiments/feitelson-1996/1-workload.toml");
+const WORKLOAD: &str = include_str!("../../crates/experiments/papers/feitelson-1996/1-workload.toml");
 
 #[test]
 fn without_its_logs_feitelsons_workload_is_told_of_the_model() {

@@ -14,6 +14,20 @@
 //! > **Architecture invariant:** nothing here reads a clock, a file, a socket or a process. The only modules of the system in use
 //! > are those for strings (`std::os::unix::ffi`).
 
+/// The sources that define what a daemon and its shim have in common.
+pub const SHIM_SOURCES: [&str; 10] = [
+    include_str!("spec.rs"),
+    include_str!("protocol.rs"),
+    include_str!("message.rs"),
+    include_str!("files.rs"),
+    include_str!("end.rs"),
+    include_str!("launch.rs"),
+    include_str!("queue_program.rs"),
+    include_str!("shim/supervisor.rs"),
+    include_str!("shim/queue_programs.rs"),
+    include_str!("shim/limits.rs"),
+];
+
 mod time;
 
 mod boot;

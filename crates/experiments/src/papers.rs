@@ -18,13 +18,13 @@ pub struct Paper {
 
 macro_rules! experiment {
     ($paper:literal, $name:literal) => {
-        ($name, include_str!(concat!("../../../experiments/", $paper, "/", $name, ".toml")))
+        ($name, include_str!(concat!("../papers/", $paper, "/", $name, ".toml")))
     };
 }
 
 macro_rules! machine {
     ($paper:literal, $name:literal) => {
-        ($name, include_str!(concat!("../../../experiments/", $paper, "/", $name)))
+        ($name, include_str!(concat!("../papers/", $paper, "/", $name)))
     };
 }
 

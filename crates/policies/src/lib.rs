@@ -1,19 +1,4 @@
-//! The scheduling policies and their registry: pure, deterministic state machines.
-//!
-//! Modules by mechanism: [`backfill`], [`predict`], [`window`], [`preempt`], [`classes`], [`equipartition`],
-//! [`gang`]. Each policy has a [`PolicyDescriptor`] with
-//! its parameters, its needs, its promises and its paper. A [`Registry`] is a list of descriptors,
-//! and every front end reads it.
-//!
-//! ```
-//! use miserly_core::Machine;
-//! use miserly_policies::PolicySpec;
-//!
-//! let spec: PolicySpec = "easy(backfill=shortest)".parse()?;
-//! let policy = spec.build(&Machine::plain(100), 1)?;
-//! assert_eq!(policy.name(), "easy");
-//! # Ok::<(), miserly_policies::PolicyError>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 pub mod backfill;
 

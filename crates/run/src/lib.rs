@@ -1,19 +1,4 @@
-//! One run: a log, a machine and options, ready for any policy.
-//!
-//! [`RunSetup`] takes a [`Trace`](miserly_workload::Trace) and [`RunOptions`], and settles the machine.
-//! It makes the [`Simulation`](miserly_sim::Simulation) of a policy and its jobs, or runs it to the
-//! document of the result, [`RunDoc`]. The crate `report` has its tables and pages.
-//!
-//! ```
-//! use miserly_run::{RunOptions, RunSetup};
-//! use miserly_workload::Trace;
-//!
-//! let log = "; MaxProcs: 10\n1 100 -1 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
-//! let setup = RunSetup::new(Trace::memory("example", log.into()), RunOptions::default())?;
-//! let outcome = setup.outcome(&"easy".parse()?, false, &mut [])?;
-//! assert_eq!(outcome.jobs.simulated, 1);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 /// Runs the code of the manual with the other examples.
 #[cfg(doctest)]
@@ -48,8 +33,8 @@ pub use document::{
     BatchSettings, BatchesDoc, Cdf, CdfsDoc, DetailsDoc, DifferenceDoc, EachBatch, GROUP_JOBS_LEAST,
     GpuTypeUseDoc, GpuUseDoc, GpusDoc, GroupChangeDoc, GroupDoc, GuaranteeRatio, GuaranteesDoc, HostsDoc,
     IdleUseDoc, JobCountsDoc, MachineDoc, MeansDoc, MeasureDoc, MetricsDoc, NO_RECORDED_WAIT,
-    OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc, QueueLengthDoc, RecordDoc,
-    ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc,
+    OpportunisticDoc, PerMeasure, PercentileDoc, PoolDoc, PoolsDoc, PromisesDoc, QueueLengthDoc, RUN_SCHEMA,
+    RecordDoc, ReservationsDoc, RunDoc, SeriesDoc, SettingsDoc, SlicedFigures, SlicingDoc, SlotsDoc, StepDoc,
     SuspensionDoc, TimingDoc, TraceDoc, UncertaintyDoc, differences, group_label, is_of_schedule,
 };
 pub use error::SetupError;

@@ -1,25 +1,4 @@
-//! Virtual time: runs a policy on jobs and measures the schedule.
-//!
-//! [`Simulation`] is a source of events for the [`Driver`](miserly_core::Driver). Arrivals come
-//! from an iterator of [`Job`]s. Ends follow from their runtimes, which no policy sees.
-//! [`Observer`]s see the jobs as they finish; [`Metrics`] is one of them.
-//!
-//! ```
-//! use std::convert::Infallible;
-//!
-//! use miserly_core::{EventOrder, Machine, Request, Resources, Span, Time};
-//! use miserly_policies::PolicySpec;
-//! use miserly_sim::{Job, Metrics, Simulation};
-//!
-//! let machine = Machine::plain(4u64);
-//! let policy = "easy".parse::<PolicySpec>()?.build(&machine, 0)?;
-//! let request = |number| Request::new(number, Time::ZERO, Span::from_ticks(90), Resources::cpus(4u64));
-//! let mut jobs = (1..=3).map(|number| Ok::<_, Infallible>(Job::new(request(number), Span::from_ticks(60))));
-//! let mut metrics = Metrics::new(4, Span::ZERO);
-//! Simulation::new(machine, policy, EventOrder::Batched).run(&mut jobs, &mut [&mut metrics])?;
-//! assert_eq!(metrics.measures.wait.summary().mean, Some(60.0 / 1e6));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 mod job;
 

@@ -1,18 +1,4 @@
-//! Job logs in the Standard Workload Format, and the jobs of a simulation.
-//!
-//! ```
-//! use miserly_workload::{Jobs, JobOptions, Trace};
-//!
-//! let log = "; MaxProcs: 10\n1 100 -1 60 6 -1 -1 6 90 -1 1 1 -1 -1 -1 -1 -1 -1\n";
-//! let trace = Trace::memory("example", log.into());
-//! let survey = trace.survey()?;
-//! let procs = survey.header.procs().unwrap();
-//! let options = JobOptions { procs, ..JobOptions::default() };
-//! let jobs: Vec<_> = Jobs::new(&trace, survey.in_order, options)?.collect::<Result<_, _>>()?;
-//! assert_eq!(jobs[0].request.estimate.secs(), 90);
-//! assert_eq!(jobs[0].runtime.0.secs(), 60);
-//! # Ok::<(), miserly_workload::TraceError>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 mod ahead;
 

@@ -6,9 +6,8 @@ use miserly_sim::Grouping;
 use serde_json::Value;
 
 /// The schema of the document of a run.
-static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../../../../docs/simulate.schema.json")).unwrap_or_default()
-});
+static SCHEMA: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(miserly_run::RUN_SCHEMA).unwrap_or_default());
 
 /// Checks that the document of a run may have a number at `path`.
 pub(super) fn check_number(path: &str) -> Result<(), String> {

@@ -1,27 +1,14 @@
 //! The shim as a program of its own, which uses less memory than the program of a daemon.
 
-use miserly_attempt::PROTOCOL_VERSION;
+use miserly_attempt::{PROTOCOL_VERSION, SHIM_SOURCES};
 use std::env::args_os;
 use std::path::Path;
 use std::process::ExitCode;
 
 use super::run;
 
-/// The sources that define what a daemon and its shim have in common.
-const SOURCES: [&str; 12] = [
-    include_str!("../../../attempt/src/spec.rs"),
-    include_str!("../../../attempt/src/protocol.rs"),
-    include_str!("../../../attempt/src/message.rs"),
-    include_str!("../../../attempt/src/files.rs"),
-    include_str!("../folder.rs"),
-    include_str!("../../../attempt/src/end.rs"),
-    include_str!("../../../attempt/src/launch.rs"),
-    include_str!("../../../attempt/src/queue_program.rs"),
-    include_str!("../../../attempt/src/shim/supervisor.rs"),
-    include_str!("../../../attempt/src/shim/queue_programs.rs"),
-    include_str!("../../../attempt/src/shim/limits.rs"),
-    include_str!("job_cgroup.rs"),
-];
+/// The sources of this crate that define what a daemon and its shim have in common.
+const SOURCES: [&str; 2] = [include_str!("../folder.rs"), include_str!("job_cgroup.rs")];
 
 /// Implements the program `miserly-shim`: `shim DIR`, as [`run`] does, and `--identity`.
 pub fn main() -> ExitCode {
@@ -45,15 +32,15 @@ pub fn main() -> ExitCode {
 /// A daemon uses the program `miserly-shim` only if both have the same identity.
 pub fn identity() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    format!("miserly {version}, protocol {PROTOCOL_VERSION}, {:016x}", hash(&SOURCES))
+    format!("miserly {version}, protocol {PROTOCOL_VERSION}, {:016x}", hash(SHIM_SOURCES.iter().chain(&SOURCES)))
 }
 
 /// Returns the 64-bit FNV-1a hash of texts. It finds different builds, not attacks.
-pub fn hash(texts: &[&str]) -> u64 {
+pub fn hash<'t>(texts: impl IntoIterator<Item = &'t &'t str>) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
     texts
-        .iter()
+        .into_iter()
         .flat_map(|text| text.bytes())
         .fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }

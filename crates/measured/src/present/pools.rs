@@ -9,8 +9,8 @@ use crate::pools::{Pools, Readings};
 
 /// The tables that the tests of the virtual machine compare with the values of its kernel.
 const ENFORCED: [&str; 2] = [
-    include_str!("../../../../tests/vm/systemd/figure-3.txt"),
-    include_str!("../../../../tests/vm/systemd/figure-4.txt"),
+    include_str!("../../figures/figure-3.txt"),
+    include_str!("../../figures/figure-4.txt"),
 ];
 
 /// Returns the sections.

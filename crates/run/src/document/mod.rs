@@ -16,6 +16,9 @@ mod details;
 
 mod difference;
 
+/// The JSON schema of [`RunDoc`].
+pub const RUN_SCHEMA: &str = include_str!("../../simulate.schema.json");
+
 pub use details::{
     Cdf, CdfsDoc, DetailsDoc, GuaranteeRatio, GuaranteesDoc, ReservationsDoc, SeriesDoc, UncertaintyDoc,
 };
