@@ -34,7 +34,7 @@ export class Chart {
     this.now = 0;
     this.offsets = [[0, 0]]; // the offset of the clock from UTC from each instant on
     this.hasCurves = this.hasQueue = true;
-    this.hasPromises = false;
+    this.hasPromises = this.hasGpus = false;
     this.tops = [0, 0, 0]; // the least upper edges of the curves of a queue and of promises
     this.version = -1;
     this.chosen = null;
@@ -67,6 +67,7 @@ export class Chart {
     this.hasCurves = state.hasCurves ?? true;
     this.hasQueue = state.hasQueue ?? true;
     this.hasPromises = state.hasPromises ?? this.pools.some(({ promises }) => promises && promises !== 'nothing');
+    this.hasGpus = state.hasGpus;
     this.tops = state.tops ?? this.tops;
     this.isLive = state.moment.live;
     this.hasRuns = state.runs;

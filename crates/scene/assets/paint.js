@@ -39,7 +39,7 @@ export const painting = {
   },
 
   /** Returns the height of the curves. Slots have none, and a fixed chart has those of a queue only if jobs wait. */
-  curved() { return this.hasCurves ? TITLE + HELD + (2 * this.hasQueue + this.hasPromises) * (TITLE + LOW) : 0; },
+  curved() { return this.hasCurves ? TITLE + HELD + (this.hasGpus + 2 * this.hasQueue + this.hasPromises) * (TITLE + LOW) : 0; },
 
   legend(by = this.by) { return this.legends.find(legend => legend.by === by) ?? this.legends[0]; },
 
@@ -111,7 +111,7 @@ export const painting = {
     context.fillStyle = this.ink.ink;
     context.font = '600 12px system-ui, sans-serif';
     const unit = group.unit > 1 ? `, a row is ${group.unit} processors` : '';
-    if (place.named) context.fillText(`${group.name && `${group.name}: `}${group.procs} processors${unit}`, 4, place.top - 6);
+    if (place.named) context.fillText(`${group.name && `${group.name}: `}${group.procs} processor${group.procs === 1 ? '' : 's'}${unit}`, 4, place.top - 6);
     context.strokeStyle = this.ink.rule;
     context.strokeRect(0.5, place.top - 0.5, this.width() - 1, place.height + 1);
     this.clipped(0, place.top, this.width(), place.height, () => {
@@ -296,6 +296,7 @@ export const painting = {
     const low = (key, title, most) => [key, LOW, rounded(most), `${title}, scale to ${rounded(most)}`];
     const [waiting, requested, promised] = this.tops;
     const boxes = [['held', HELD, procs, `processors held${words}, of ${procs}`]];
+    if (this.hasGpus) boxes.push(low('gpus', 'GPUs held', most('gpus')));
     if (this.hasQueue) boxes.push(low('waiting', 'jobs waiting', Math.max(waiting, most('waiting'))), low('requested', 'processors that they request', Math.max(requested, most('requested'))));
     if (this.hasPromises) boxes.push(low('early', `jobs ahead of their promises${late > 0 ? ', and late ones (red)' : ''}`, Math.max(promised, late, most('early'))));
     let top = this.below;

@@ -94,6 +94,8 @@ pub struct Bars {
     pub curves: Vec<Curves>,
     /// Whether a policy promises starts.
     pub promises: bool,
+    /// Whether a job requests a known number of GPUs.
+    pub gpus: bool,
     /// The least values at the upper edges of the curves below the first one, in the order of [`Curves::most`], so that several charts have the
     /// same ones.
     pub(crate) tops: [i64; 3],
@@ -161,6 +163,7 @@ impl Bars {
             curves: Curves::of_pools(schedule),
             pools: schedule.pools.iter().map(|pool| pool.name.clone()).collect(),
             promises: schedule.pools.iter().any(|pool| pool.promises),
+            gpus: schedule.jobs.iter().any(|job| job.gpus > 0),
             ..Bars::default()
         };
         let mut colours = Colours::new(schedule);

@@ -57,7 +57,7 @@ pub fn card(schedule: &Schedule<'_>, job: &Job) -> Card {
                 format!("{}, with 95 % by {}", text(median), schedule.clock.latest(last, schedule.now))
             }),
         ),
-        ("GPU", Some(job.gpu.clone()).filter(|gpu| !gpu.is_empty() && gpu != ANY_GPU)),
+        ("GPUs", gpus(job)),
         ("reason", Some(reason_words(&job.reason).to_owned()).filter(|reason| !reason.is_empty())),
     ];
     let from = start.or(job.likely.map(|[median, ..]| median));
@@ -72,6 +72,16 @@ pub fn card(schedule: &Schedule<'_>, job: &Job) -> Card {
         lines: lines.into_iter().filter_map(|(key, text)| Some((key, text?))).collect(),
         window: from.zip(to),
         promise: promised.map(|promised| (promised, promised.saturating_add(job.limit))),
+    }
+}
+
+/// Returns the number and the type of the requested GPUs, as far as they are known.
+fn gpus(job: &Job) -> Option<String> {
+    let kind = Some(&*job.gpu).filter(|kind| !kind.is_empty() && *kind != ANY_GPU);
+    match (job.gpus, kind) {
+        (0, kind) => kind.map(str::to_owned),
+        (count, None) => Some(count.to_string()),
+        (count, Some(kind)) => Some(format!("{count} of type {kind}")),
     }
 }
 
@@ -110,6 +120,24 @@ fn promise(schedule: &Schedule<'_>, job: &Job, started: Option<i64>) -> Option<S
 mod tests {
     use super::*;
     use crate::clock::{HOUR, MINUTE};
+
+    #[test]
+    fn a_card_has_the_number_and_the_type_of_gpus() {
+        let found = |gpu: &str, gpus| {
+            let job = Job { gpu: gpu.to_owned(), gpus, ..Job::default() };
+            let lines = card(&Schedule::of_jobs(8, []), &job).lines;
+            lines.into_iter().find_map(|(key, text)| (key == "GPUs").then_some(text))
+        };
+        for (gpu, gpus, expect) in [
+            ("", 0, None),
+            (ANY_GPU, 0, None),
+            (ANY_GPU, 2, Some("2")),
+            ("a100", 0, Some("a100")),
+            ("a100", 2, Some("2 of type a100")),
+        ] {
+            assert_eq!(found(gpu, gpus).as_deref(), expect, "{gpus} {gpu}");
+        }
+    }
 
     #[test]
     fn a_card_has_wait_use_and_promise() {

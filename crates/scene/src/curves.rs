@@ -1,4 +1,4 @@
-//! The curves below a chart: processors held and reserved, jobs that wait, and starts against their promises.
+//! The curves below a chart: processors held and reserved, GPUs held, jobs that wait, and starts against their promises.
 
 use serde::{Serialize, Serializer};
 
@@ -9,6 +9,7 @@ use crate::{Job, Part, QueueStep, Schedule, State};
 pub struct Curves {
     held: Steps,
     reserved: Steps,
+    gpus: Steps,
     waiting: Steps,
     requested: Steps,
     early: Steps,
@@ -22,6 +23,8 @@ pub struct CurvePart {
     pub held: Vec<(u32, i64)>,
     /// The processors of promised and planned windows.
     pub reserved: Vec<(u32, i64)>,
+    /// The GPUs of jobs in their windows.
+    pub gpus: Vec<(u32, i64)>,
     /// The jobs from their submissions to their starts.
     pub waiting: Vec<(u32, i64)>,
     /// The processors that these jobs request.
@@ -37,6 +40,7 @@ pub struct CurvePart {
 struct Changes {
     held: Vec<(i64, i64)>,
     reserved: Vec<(i64, i64)>,
+    gpus: Vec<(i64, i64)>,
     waiting: Vec<(i64, i64)>,
     requested: Vec<(i64, i64)>,
     early: Vec<(i64, i64)>,
@@ -62,6 +66,7 @@ impl Curves {
         let curves = |pool: Changes| Curves {
             held: Steps::new(pool.held),
             reserved: Steps::new(pool.reserved),
+            gpus: Steps::new(pool.gpus),
             waiting: Steps::new(pool.waiting),
             requested: Steps::new(pool.requested),
             early: Steps::new(pool.early),
@@ -76,6 +81,7 @@ impl Curves {
         CurvePart {
             held: means(&self.held),
             reserved: means(&self.reserved),
+            gpus: means(&self.gpus),
             waiting: means(&self.waiting),
             requested: means(&self.requested),
             early: means(&self.early),
@@ -103,16 +109,19 @@ impl Curves {
 
 impl Changes {
     fn add(&mut self, job: &Job, now: i64) {
-        let procs = i64::try_from(job.procs).unwrap_or(i64::MAX);
+        let [procs, gpus] = [job.procs, job.gpus].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let started = job.start.filter(|_| !job.state.is_before_start());
         for part in job.parts() {
             let held = i64::try_from(part.procs).unwrap_or(i64::MAX);
-            add(&mut self.held, part.start.unwrap_or(now), part.end.unwrap_or(now), held);
+            let (from, to) = (part.start.unwrap_or(now), part.end.unwrap_or(now));
+            add(&mut self.held, from, to, held);
+            add(&mut self.gpus, from, to, gpus);
         }
         if let Some(start) = started.filter(|_| job.stays.is_empty()) {
             let known = job.end.unwrap_or(now);
             let end = if job.state == State::Ended { known } else { known.max(now) };
             add(&mut self.held, start, end, procs);
+            add(&mut self.gpus, start, end, gpus);
         }
         let planned = job.window().filter(|_| job.state.is_before_start() && job.state != State::Held);
         if let Some(from) = planned.map(|from| from.max(now)) {
@@ -147,7 +156,7 @@ fn changes(queue: &[QueueStep], value: fn(&QueueStep) -> i64) -> Vec<(i64, i64)>
 }
 
 fn add(changes: &mut Vec<(i64, i64)>, from: i64, to: i64, by: i64) {
-    if from < to {
+    if from < to && by != 0 {
         changes.extend([(from, by), (to, -by)]);
     }
 }
@@ -247,6 +256,19 @@ mod tests {
             (part.waiting, part.requested),
             (vec![(2, 50), (3, 20), (4, 0)], vec![(2, 150), (3, 60), (4, 0)])
         );
+    }
+
+    #[test]
+    fn a_job_holds_its_gpus_while_it_runs() {
+        let with = |gpus, job| Job { gpus, ..job };
+        let jobs = [
+            with(2, job(4, State::Ended, 0, 10, 30)),
+            with(1, job(1, State::Running, 0, 20, 50)),
+            with(8, Job { start: None, end: None, promised: Some(60), ..job(1, State::Waiting, 0, 0, 0) }),
+        ];
+        let schedule = Schedule { now: 40, ..Schedule::of_jobs(8, jobs) };
+        let part = Curves::of_pools(&schedule)[0].part(0, 10, 7);
+        assert_eq!(part.gpus, [(1, 0), (1, 20), (1, 30), (2, 10), (2, 0)]);
     }
 
     #[test]

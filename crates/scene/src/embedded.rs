@@ -14,6 +14,8 @@ pub struct Embedded {
     curves: Vec<Curves>,
     #[serde(rename = "hasPromises")]
     promises: bool,
+    #[serde(rename = "hasGpus")]
+    gpus: bool,
     tops: [i64; 3],
     /// The parts of the time with one offset from UTC each.
     offsets: Vec<(i64, i64)>,
@@ -49,6 +51,7 @@ impl Embedded {
             legends: bars.legends.clone(),
             curves: bars.curves.clone(),
             promises: bars.promises,
+            gpus: bars.gpus,
             tops: bars.tops,
             offsets: clock.offsets(from, to),
             bars: (0..bars.groups.len()).map(of_group).collect(),

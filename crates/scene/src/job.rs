@@ -36,6 +36,9 @@ pub struct Job {
     /// The type of the GPUs that it requests; `GPU` if it requests some of any type, and empty if it requests none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gpu: String,
+    /// The requested GPUs; 0 if it requests none, or their number is not known.
+    #[serde(skip)]
+    pub gpus: u64,
     /// The time limit, milliseconds.
     pub limit: i64,
     /// The state.

@@ -11,7 +11,9 @@ use crate::palette::GREY;
 use crate::sizes::{AHEAD, AXIS, BANDS, COLUMNS, DASHES, HELD, LOW, MARKED_LEAST, NAMES, SOLID, TITLE};
 use crate::style::{rules, used_rules};
 use crate::tile::tile_bar;
-use crate::{Bars, Clock, ColourBy, CurvePart, Curves, Inks, Kind, Legend, Tile, TileBar, TileRequest};
+use crate::{
+    Bars, Clock, ColourBy, CurvePart, Curves, Inks, Kind, Legend, Tile, TileBar, TileRequest, counted,
+};
 
 /// The height of a line of the legend, and of the title.
 const LINE: f64 = 20.0;
@@ -95,6 +97,7 @@ type Values = fn(&CurvePart) -> &Vec<(u32, i64)>;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CurveKind {
     Held,
+    Gpus,
     Waiting,
     Requested,
     Early,
@@ -188,12 +191,13 @@ impl<'a> Picture<'a> {
 
     /// Returns the curves from the top. A page has those of a queue always, so that it does not move.
     fn shown_curves(&self) -> Vec<CurveKind> {
-        let Bars { curves, promises, .. } = self.bars;
+        let Bars { curves, promises, gpus, .. } = self.bars;
         if curves.is_empty() {
             return vec![];
         }
         let queue = self.marked.is_some() || curves.iter().any(Curves::has_queue);
         let mut kinds = vec![CurveKind::Held];
+        kinds.extend(gpus.then_some(CurveKind::Gpus));
         kinds.extend([CurveKind::Waiting, CurveKind::Requested].into_iter().filter(|_| queue));
         kinds.extend(promises.then_some(CurveKind::Early));
         kinds
@@ -289,7 +293,7 @@ impl<'a> Picture<'a> {
         let mut past = Paths::new();
         let rest: Vec<Markup> = bars.into_iter().map(|bar| self.bar(bar, at, &mut past)).collect();
         html! {
-            text class="title" x="4" y=(Px(at.top - 6.0)) { (name) (known.procs) " processors" (unit) }
+            text class="title" x="4" y=(Px(at.top - 6.0)) { (name) (counted(known.procs, "processor")) (unit) }
             rect class="rule" x="0.5" y=(Px(at.top - 0.5)) width=(Px(self.width - 1.0)) height=(Px(at.height + 1.0)) {}
             @if self.marked.is_none() { (self.content(&tiles, at, &past, &rest)) }
             @else {
@@ -581,6 +585,7 @@ impl<'a> Picture<'a> {
         let curve = |kind: CurveKind| {
             let (values, words, most): (Values, &str, f64) = match kind {
                 CurveKind::Held => (|part| &part.held, "", procs),
+                CurveKind::Gpus => (|part| &part.gpus, "GPUs held", most(|part| &part.gpus)),
                 CurveKind::Waiting => {
                     (|part| &part.waiting, "jobs waiting", waiting.max(most(|part| &part.waiting)))
                 }
@@ -784,5 +789,25 @@ impl std::fmt::Display for Px {
         let text = format!("{:.2}", self.0);
         let short = text.trim_end_matches('0').trim_end_matches('.');
         f.write_str(if short == "-0" { "0" } else { short })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Job, Schedule, State};
+
+    #[test]
+    fn gpus_have_a_curve_where_jobs_request_some() {
+        let words = |gpus| {
+            let (start, end) = (Some(0), Some(1000));
+            let job = Job { procs: 1, gpus, state: State::Ended, start, end, ..Job::default() };
+            let schedule = Schedule::of_jobs(1, [job]);
+            let bars = Bars::new(&schedule);
+            let picture = Picture::new(&bars, &schedule.clock, [0.0, 1000.0], 400.0, &[20.0], ColourBy::User);
+            let text = picture.draw().0.into_string();
+            (text.contains("GPUs held, scale to 2"), text.contains("1 processor<"))
+        };
+        assert_eq!([words(2), words(0)], [(true, true), (false, true)]);
     }
 }

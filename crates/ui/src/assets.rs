@@ -61,7 +61,98 @@ pub(crate) async fn script(Path(name): Path<String>, headers: HeaderMap) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use miserly_follow::Board;
+    use miserly_test_support::browser::Browser;
+    use miserly_view::{Facts, Job, PoolFacts, State};
+
     use super::*;
+    use crate::{Options, Server};
+
+    /// Follows events whose answers this gives: a request of the first connection fails once the second one is open. Returns the wants that
+    /// the server got.
+    const FOLLOWED: &str = r"(async () => {
+        const { follow } = await import(`data:text/javascript,${encodeURIComponent(SOURCE)}`);
+        const streams = [], bodies = [], until = async is => { while (!is()) await new Promise(done => setTimeout(done, 10)); };
+        let wanted = 0, opened = () => {}, fail = null;
+        const ask = (path, { body }) => {
+            if (!path.startsWith('/api/events')) {
+                bodies.push(+body);
+                return bodies.length > 1 ? Promise.resolve() : new Promise((_, reject) => { fail = reject; });
+            }
+            return new Promise(done => {
+                opened = () => done(new Response(new ReadableStream({ start: stream => streams.push(stream) })));
+                if (!streams.length) opened();
+            });
+        };
+        let isAsked = false;
+        const changed = follow({ ask: (path, options) => { isAsked = path.startsWith('/api/events'); return ask(path, options); },
+            take() {}, problem() {}, wants: () => wanted, unanswered() {}, known: null });
+        await until(() => streams.length === 1);
+        await new Promise(done => setTimeout(done, 50));
+        wanted = 1;
+        changed();
+        await until(() => fail !== null);
+        streams[0].close();
+        await until(() => isAsked);
+        wanted = 2;
+        changed();
+        opened();
+        await until(() => streams.length === 2);
+        await new Promise(done => setTimeout(done, 50));
+        fail(new Error('gone'));
+        await new Promise(done => setTimeout(done, 200));
+        return bodies;
+    })()";
+
+    #[test]
+    fn wants_of_a_new_connection_are_sent_after_a_failure_of_the_old_one() {
+        let Some(mut browser) = Browser::start() else { return };
+        browser.load("<!doctype html>");
+        let source = serde_json::to_string(STATE).unwrap();
+        assert_eq!(browser.evaluate(&FOLLOWED.replace("SOURCE", &source)), serde_json::json!([1, 2]));
+    }
+
+    /// Returns the texts of the painted chart with these words.
+    const TEXTS: &str = r"(() => {
+        const texts = [], context = chart.context, write = context.fillText;
+        context.fillText = (...text) => { texts.push(text[0]); write.apply(context, text); };
+        chart.paint();
+        delete context.fillText;
+        return texts.filter(text => /GPU|batch/.test(text)).join('; ');
+    })()";
+
+    #[test]
+    fn the_chart_has_the_gpus_of_running_jobs() {
+        let Some(mut browser) = Browser::start() else { return };
+        for (gpus, expect) in [(2, "batch: 1 processor; GPUs held, scale to 2"), (0, "batch: 1 processor")] {
+            let now = 1_000_000_000_000;
+            let (start, end) = (Some(now - 1_800_000), Some(now + 1_800_000));
+            let job = Job { number: 1, procs: 1, gpus, state: State::Running, start, end, ..Job::default() };
+            let pool = PoolFacts { name: "batch".to_owned(), cpus: 1, ..PoolFacts::default() };
+            let (live, jobs, pools) = (true, vec![Arc::new(job)], vec![pool]);
+            let facts = Facts { now, live, jobs, pools, ..crate::no_facts() };
+            let server = Server::bind(Options::default()).unwrap();
+            let link = server.link();
+            std::thread::spawn(move || server.run(&Board::new(facts), |_| {}));
+            browser.open(&link);
+            browser.wait_until("globalThis.chart?.painted?.length > 0");
+            browser.wait_until(&format!("{TEXTS} === '{expect}'"));
+        }
+    }
+
+    #[test]
+    fn a_printed_page_has_whole_rows_and_no_buttons() {
+        let Some(mut browser) = Browser::start() else { return };
+        browser.load(&crate::page::page(None, None));
+        let look = "(() => { const style = of => getComputedStyle(document.querySelector(of)), box = document.querySelector('.jobs');
+            box.classList.add('many');
+            return ['#tools', '#filters', '#chart-keys'].map(of => style(of).display === 'none').concat(style('.jobs').maxHeight === 'none'); })()";
+        assert_eq!(browser.evaluate(look), serde_json::json!([false, false, false, false]));
+        browser.print();
+        assert_eq!(browser.evaluate(look), serde_json::json!([true, true, true, true]));
+    }
 
     #[test]
     fn the_page_is_small() {

@@ -81,8 +81,8 @@ struct Before {
 /// What a page has, and the name of the parts that it wants.
 type EventKey = (Option<Have>, Arc<str>);
 
-/// An event, made by the first who asks. Others wait for it, and for no other one.
-type EventCell = Arc<OnceCell<Arc<Packed>>>;
+/// An event, made by the first who asks. Others wait for it, and for no other one. `None` if it cannot be made.
+type EventCell = Arc<OnceCell<Option<Arc<Packed>>>>;
 
 /// The most different parts, and the most different events, of a content that are kept.
 const KEPT_MOST: usize = 256;
@@ -163,6 +163,9 @@ pub(crate) struct PageState {
     pub(crate) opening: Opening,
     /// The meanings of the colours of the chart.
     pub(crate) legends: Vec<Legend>,
+    /// Whether the chart has the curve of the GPUs.
+    #[serde(rename = "hasGpus")]
+    pub(crate) has_gpus: bool,
     /// The instants of the slider: its begin and its step, milliseconds.
     pub(crate) replay: (i64, i64),
     /// Whether jobs can be changed from the page.
@@ -255,6 +258,7 @@ impl PageState {
             runs: posted.facts.is_of_runs(),
             opening: Opening { from: opening.from - present, to: opening.to - present, ..opening },
             legends: bars.legends.clone(),
+            has_gpus: bars.gpus,
             replay: (posted.facts.replay_begin(), posted.facts.replay_step()),
             actions: rights.actions,
             daemon: rights.daemon,
@@ -322,15 +326,20 @@ impl Shown {
     }
 
     /// Returns the event for a page: the difference to what it has, or all if that is not known. Equal pages share it.
-    pub(crate) async fn event(self: &Arc<Shown>, have: Option<&Have>, wanted: &Arc<Wanted>) -> Arc<Packed> {
+    ///
+    /// Returns `None` after a panic: a part that cannot be made is a defect, and the next content may have it.
+    pub(crate) async fn event(
+        self: &Arc<Shown>,
+        have: Option<&Have>,
+        wanted: &Arc<Wanted>,
+    ) -> Option<Arc<Packed>> {
         let cell = kept(&self.events, (have.cloned(), Arc::clone(&wanted.key)));
         let (shown, have, wanted) = (Arc::clone(self), have.cloned(), Arc::clone(wanted));
         let make = async move {
             let made = tokio::task::spawn_blocking(move || shown.make_event(have.as_ref(), &wanted)).await;
-            // A part that cannot be made is a defect, and the next content may have it.
-            Arc::new(made.unwrap_or_else(|_| Packed::new(":\n\n".to_owned())))
+            made.ok().map(Arc::new)
         };
-        Arc::clone(cell.get_or_init(|| make).await)
+        cell.get_or_init(|| make).await.clone()
     }
 
     fn make_event(&self, have: Option<&Have>, wanted: &Wanted) -> Packed {
@@ -605,12 +614,27 @@ mod tests {
                 let _ = begun.send(());
                 pending().await
             };
-            let _: &Arc<Packed> = cell.get_or_init(make).await;
+            let _: &Option<Arc<Packed>> = cell.get_or_init(make).await;
         });
         begins.await.unwrap();
         let quick = wanted(0).checked().unwrap();
-        assert!(shown.event(None, &quick).await.text().starts_with("data: "));
+        assert!(shown.event(None, &quick).await.unwrap().text().starts_with("data: "));
         made.abort();
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_at_an_event_that_cannot_be_made() {
+        use futures_util::StreamExt;
+
+        let live = Arc::new(Live::new(&Board::new(facts(0, &[0, 1])), RIGHTS));
+        let wanted = wanted(0).checked().unwrap();
+        let shown = live.latest().await;
+        let cell = kept(&shown.events, (None, Arc::clone(&wanted.key)));
+        cell.set(None).unwrap();
+        let watcher = crate::wanted::Watchers::default().add(1, wanted).unwrap();
+        // A page that connects again begins with all of the content.
+        let mut stream = Box::pin(crate::routes::contents(live, watcher, None, false));
+        assert_eq!(stream.next().await, None);
     }
 
     #[tokio::test(start_paused = true)]

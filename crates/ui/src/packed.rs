@@ -30,7 +30,7 @@ pub(crate) struct Packed {
 }
 
 /// The parts of a stream before a text, and the blocks behind them, made by the first who asks.
-type Chained = (Vec<Weak<Packed>>, Arc<OnceCell<Bytes>>);
+type Chained = (Vec<Weak<Packed>>, Arc<OnceCell<Option<Bytes>>>);
 
 /// The most different parts before a text for which its blocks are kept.
 const CHAINED_MOST: usize = 16;
@@ -49,22 +49,20 @@ impl Packed {
     }
 
     /// Returns the text as the part of a stream behind others. Events resemble those before them, so the blocks refer to these. Streams with
-    /// the same parts share the work.
-    pub(crate) async fn part(self: &Arc<Packed>, before: &[Arc<Packed>], compressed: bool) -> Bytes {
+    /// the same parts share the work. Returns `None` after a panic.
+    pub(crate) async fn part(self: &Arc<Packed>, before: &[Arc<Packed>], compressed: bool) -> Option<Bytes> {
         if !compressed {
-            return self.plain.clone();
+            return Some(self.plain.clone());
         }
         let (text, others, cell) = (Arc::clone(self), before.to_vec(), self.behind(before));
         let make = async move {
             let before = move || others.iter().flat_map(|other| other.plain.clone()).collect::<Vec<u8>>();
-            let made = tokio::task::spawn_blocking(move || deflate(&before(), &text.plain)).await;
-            // Without its part a page misses a change, and connects again.
-            Bytes::from(made.unwrap_or_default())
+            tokio::task::spawn_blocking(move || deflate(&before(), &text.plain)).await.ok().map(Bytes::from)
         };
         cell.get_or_init(|| make).await.clone()
     }
 
-    fn behind(&self, before: &[Arc<Packed>]) -> Arc<OnceCell<Bytes>> {
+    fn behind(&self, before: &[Arc<Packed>]) -> Arc<OnceCell<Option<Bytes>>> {
         let mut chained = self.chained.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |others: &[Weak<Packed>]| {
             others.len() == before.len()
@@ -175,7 +173,7 @@ mod tests {
         let mut bytes = HEAD.to_vec();
         // The third part is for a reader that has just come.
         for (part, before) in parts.iter().zip([&parts[..0], &parts[..1], &parts[..0], &parts[1..3]]) {
-            let part = part.part(before, true).await;
+            let part = part.part(before, true).await.unwrap();
             assert!(before.is_empty() || part.len() < 300, "{} bytes", part.len());
             bytes.extend(part);
         }

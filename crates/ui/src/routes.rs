@@ -12,8 +12,8 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use futures_util::StreamExt;
 use futures_util::stream::{once, unfold};
+use futures_util::{Stream, StreamExt};
 use miserly_api::client::DaemonSocket;
 use miserly_scene::{Picture, PictureRequest, card};
 use miserly_view::dependencies;
@@ -26,7 +26,7 @@ use crate::guard::{Guard, check_host, check_key};
 use crate::lists::{Listing, ListsQuestion, key_of};
 use crate::live::{Have, Live, PageMoment};
 use crate::packed::{BEFORE_MOST, Packed, response, stream_head, takes_gzip};
-use crate::wanted::{Wanted, Watchers};
+use crate::wanted::{Wanted, Watcher, Watchers};
 use crate::{assets, page};
 
 /// The time after which a stream without events has a comment, as a sign of life.
@@ -161,13 +161,24 @@ async fn events(
     Json(wanted): Json<Wanted>,
 ) -> Result<Response, Refusal> {
     let compressed = takes_gzip(&headers);
-    let live = Arc::clone(&site.live);
-    let posted = live.subscribe();
     let watcher = site.watchers.add(watcher, wanted.checked()?)?;
     let have = have.map(|version| Have { version, wanted: "".into() });
-    let comment = Arc::new(Packed::new(":\n\n".to_owned()));
+    let head = if compressed { stream_head() } else { Bytes::new() };
+    let stream = once(async { head }).chain(contents(site.live, watcher, have, compressed));
+    Ok(response(Body::from_stream(stream.map(Ok::<_, Infallible>)), "text/event-stream", compressed))
+}
+
+/// Returns the events of a page that has a content. The stream ends at an event that cannot be made: the page does not have what it would
+/// bring, so it connects again, and begins with all of the content.
+pub(crate) fn contents(
+    live: Arc<Live>,
+    watcher: Watcher,
+    have: Option<Have>,
+    compressed: bool,
+) -> impl Stream<Item = Bytes> {
+    let (posted, comment) = (live.subscribe(), Arc::new(Packed::new(":\n\n".to_owned())));
     let begin = (live, posted, watcher, have, Vec::<Arc<Packed>>::new());
-    let parts = unfold(begin, move |(live, mut posted, mut watcher, have, mut before)| {
+    unfold(begin, move |(live, mut posted, mut watcher, have, mut before)| {
         let comment = Arc::clone(&comment);
         async move {
             loop {
@@ -189,18 +200,15 @@ async fn events(
                         () = silence => Arc::clone(&comment),
                     }
                 } else {
-                    shown.event(have.as_ref(), &wanted).await
+                    shown.event(have.as_ref(), &wanted).await?
                 };
-                let part = event.part(&before, compressed).await;
+                let part = event.part(&before, compressed).await?;
                 before.push(event);
                 before.drain(..before.len().saturating_sub(BEFORE_MOST));
                 return Some((part, (live, posted, watcher, Some(next), before)));
             }
         }
-    });
-    let head = if compressed { stream_head() } else { Bytes::new() };
-    let stream = once(async { head }).chain(parts).map(Ok::<_, Infallible>);
-    Ok(response(Body::from_stream(stream), "text/event-stream", compressed))
+    })
 }
 
 /// Replaces the parts that a page wants. They come with the next event.

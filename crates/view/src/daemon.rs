@@ -94,6 +94,7 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             Some(name) => plain(name),
             None => ANY_GPU.to_owned(),
         },
+        gpus: job.gpus,
         limit,
         state,
         word: word(job).to_owned(),

@@ -156,6 +156,7 @@ fn job(job: &Finished, pool: usize, start: i64) -> Job {
     let request = &job.request;
     let promised = job.promised.map(instant);
     let ranges = job.pes.as_ref().map(|pes| pes.ranges().to_vec()).unwrap_or_default();
+    let (gpu, gpus) = gpus(job);
     Job {
         number: request.number + RUN_NUMBERS * i64::try_from(pool).unwrap_or(0),
         label: request.number.to_string(),
@@ -166,7 +167,8 @@ fn job(job: &Finished, pool: usize, start: i64) -> Job {
         pool,
         procs: request.procs().get(),
         memory: request.demand.get(Kind::Memory).saturating_mul(1024),
-        gpu: gpu(job),
+        gpu,
+        gpus,
         limit: millis(request.estimate),
         state: State::Ended,
         word: if job.killed { "killed" } else { "done" }.to_owned(),
@@ -194,17 +196,18 @@ fn stays(allocation: &Allocation, start: i64) -> impl Iterator<Item = Stay> {
         .filter(|stay| stay.from < stay.to)
 }
 
-/// Returns the type of the GPUs of a job.
-fn gpu(job: &Finished) -> String {
+/// Returns the type and the number of the GPUs of a job.
+fn gpus(job: &Finished) -> (String, u64) {
     let label =
         |wanted| job.labels.iter().find(|(label, _)| *label == wanted).map(|(_, value)| value.as_str());
-    let has_some =
-        job.request.demand.get(Kind::Gpus) > 0 || label(Label::Gpus).is_some_and(|count| count != "0");
-    match label(Label::GpuType) {
+    let in_log = label(Label::Gpus).and_then(|count| count.parse().ok()).unwrap_or(0);
+    let gpus = in_log.max(job.request.demand.get(Kind::Gpus));
+    let kind = match label(Label::GpuType) {
         Some(name) => plain(name),
-        None if has_some => ANY_GPU.to_owned(),
+        None if gpus > 0 => ANY_GPU.to_owned(),
         None => String::new(),
-    }
+    };
+    (kind, gpus)
 }
 
 fn millis(span: Span) -> i64 {

@@ -135,6 +135,7 @@ impl Mirror {
             uid: Some(job.user),
             procs: job.cpus,
             gpu: gpu(job.gres.as_deref().unwrap_or_default()),
+            gpus: job.gres.as_deref().map_or(0, gpus).saturating_mul(job.nodes),
             limit: job.limit.seconds().saturating_mul(1000),
             state,
             word: word(job),

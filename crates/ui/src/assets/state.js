@@ -4,6 +4,8 @@
 const SILENCE_MOST = 45e3;
 // It answers at once. After a sleep a connection that the browser kept may be broken, and nothing tells it.
 export const ANSWER_MOST = 5e3;
+// The pause before wants are sent again that had no answer.
+const AGAIN = 1000;
 // A longer time without a tick, and the computer slept.
 const SLEEP_LEAST = 10e3;
 
@@ -11,30 +13,36 @@ const SLEEP_LEAST = 10e3;
  *  of the page at its begin. Returns a function that is called when the page wants other parts. */
 export function follow({ ask, take, problem, wants, unanswered, known }) {
   const [watcher] = crypto.getRandomValues(new Uint32Array(1));
-  let sending = false, sent = null;
+  // The wants that the server knows of this connection, by its number; null until it has answered.
+  let connection = 0, sending = false, sent = null;
   const open = async (have, signal) => {
-    const body = JSON.stringify(wants());
-    // The server knows the page from its answer on.
+    const body = JSON.stringify(wants()), own = ++connection;
     sent = null;
     const response = await ask(`/api/events?watcher=${watcher}${have ? `&have=${have.version}` : ''}`, { method: 'POST', body, signal });
-    sent = body;
+    if (own === connection) sent = body;
     changed();
     return response;
   };
-  // One request at a time, so that none passes another.
+  // One request at a time, so that none passes another. A request of an earlier connection says nothing about this one.
   const changed = async () => {
     if (sending || sent === null) return;
     sending = true;
+    const own = connection;
+    let failed = null;
     try {
-      for (let next; (next = JSON.stringify(wants())) !== sent;) {
+      for (let next; own === connection && (next = JSON.stringify(wants())) !== sent;) {
         await ask(`/api/wants/${watcher}`, { method: 'POST', body: next, signal: AbortSignal.timeout(2 * ANSWER_MOST) });
-        sent = next;
+        if (own === connection) sent = next;
       }
     } catch (error) {
-      unanswered(error);
+      failed = error;
+      // A newer connection began with all that is wanted.
+      if (own === connection) unanswered(error);
     } finally {
       sending = false;
     }
+    if (own !== connection) changed();
+    else if (failed && failed.status !== 401) setTimeout(changed, AGAIN);
   };
   keepOn({ open, take, problem, known });
   return changed;
