@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use miserly_gym::gate::PolicyKind;
 use miserly_gym::score::{ScoredMeasure, run_window, score};
 use miserly_gym::study::StudyError;
 use miserly_report::page::{Block, Section, TableCell, TableData, TableFormat, exported};
@@ -10,7 +11,7 @@ use crate::args::BenchArgs;
 use crate::output::print;
 
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<()> {
-    let score = score(args.windows, &args.policy.to_string(), &args.against, |setup| {
+    let score = score(args.windows, &args.policy.to_string(), PolicyKind::Written, &args.against, |setup| {
         run_window(setup, &args.policy).map_err(StudyError::from)
     })?;
     if args.json {

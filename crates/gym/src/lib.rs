@@ -5,6 +5,7 @@
 
 mod env;
 mod episode;
+pub mod gate;
 mod log;
 mod orders;
 pub mod published;

@@ -11,6 +11,7 @@ use miserly_workload::generate::{ModelOptions, find_model};
 use miserly_workload::{JobOptions, Trace, TraceError};
 use serde::Serialize;
 
+use crate::gate::{self, PolicyKind};
 use crate::study::StudyError;
 
 /// The processors of the machine.
@@ -148,13 +149,15 @@ pub fn run_window(setup: &RunSetup, policy: &PolicySpec) -> Result<JobColumns, S
 /// Scores a policy against another one. `run` runs it on a window. The same windows and policies give the same score.
 ///
 /// # Errors
-/// If a run fails.
+/// If a run fails, or if the [gate](crate::gate) refuses the policy.
 pub fn score<E: From<StudyError>>(
     set: WindowSet,
     policy: &str,
+    kind: PolicyKind,
     against: &PolicySpec,
     mut run: impl FnMut(&Arc<RunSetup>) -> Result<JobColumns, E>,
 ) -> Result<Score, E> {
+    gate::check(policy, kind, &mut run)?;
     let windows = set.logs()?;
     let (mut own, mut reference) = (Vec::new(), Vec::new());
     for window in &windows {

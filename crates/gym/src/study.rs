@@ -62,6 +62,9 @@ pub enum StudyError {
     /// A window cannot be made.
     #[error("{0}")]
     Made(String),
+    /// A policy decides by what is not known yet, or is not deterministic.
+    #[error("{0}")]
+    Peeks(String),
     /// The model of a window is not known.
     #[error(transparent)]
     Model(#[from] GenerateError),

@@ -3,6 +3,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use miserly_core::Time;
+use miserly_gym::gate::PolicyKind;
 use miserly_gym::score::WindowSet;
 use miserly_gym::study::StudyError;
 use miserly_machine_file::value_of;
@@ -274,7 +275,9 @@ pub(crate) fn score<'py>(
     let set = value_of(&WindowSet::ALL, "windows", windows).map_err(error)?;
     let against: PolicySpec = against.parse().map_err(error)?;
     let name = policy_name(policy)?;
-    let score = miserly_gym::score::score(set, &name, &against, |setup| Ok(run(py, setup, policy)?.1));
+    let kind = if is_program(policy) { PolicyKind::Program } else { PolicyKind::Written };
+    let run = |setup: &Arc<RunSetup>| Ok(run(py, setup, policy)?.1);
+    let score = miserly_gym::score::score(set, &name, kind, &against, run);
     let score = score.map_err(|Failed(cause)| cause)?;
     to_python(py, &serde_json::to_string(&score).map_err(error)?)
 }

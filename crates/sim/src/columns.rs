@@ -51,6 +51,8 @@ pub struct JobColumns {
     pub killed: Vec<bool>,
     /// Start reasons, as [`Finished::reason_word`] has them.
     pub reason: Vec<&'static str>,
+    /// Whether the jobs lost work, because they started more than once.
+    pub restarted: Vec<bool>,
 }
 
 impl Sink for JobColumns {
@@ -65,6 +67,7 @@ impl Sink for JobColumns {
         self.runtime.push(job.runtime.as_secs_f64());
         self.killed.push(job.killed);
         self.reason.push(job.reason_word());
+        self.restarted.push(job.lost > 0);
         Ok(())
     }
 }

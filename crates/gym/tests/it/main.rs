@@ -1,5 +1,7 @@
 //! The benchmark against its published tables, and against a slow second simulator.
 
+mod gate;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
