@@ -31,7 +31,7 @@ def path(log: ms.Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def printed(*words: str | Path, cwd: Path | None = None) -> str:
+def printed(*words: object, cwd: Path | None = None) -> str:
     program = os.environ["MISERLY_PROGRAM"]
     given = [program, *map(str, words)]
     environment = os.environ | {"COLUMNS": "80"}
@@ -133,7 +133,9 @@ def test_an_experiment_writes_the_folder_of_the_program(tmp_path: Path, monkeypa
     shown = printed("experiment", "run", "two.toml", "--json", cwd=folders[1])
     assert without_sources(json.loads(shown)) == without_sources(page.document)
     made, other = ({p.relative_to(f): p.read_bytes() for p in sorted(f.rglob("*")) if p.is_file()} for f in folders)
-    assert made.keys() == other.keys()
+    # The package has no Parquet, and the names of stored runs depend on the sources of the program.
+    named = [{name for name in files if name.suffix not in (".parquet", ".json")} for files in (made, other)]
+    assert named[0] == named[1]
     assert made[Path("two-results/results.csv")] == other[Path("two-results/results.csv")]
     assert "<table" in page._repr_html_() and "<script" not in page._repr_html_()
     with pytest.raises(ms.MiserlyError, match="cannot read missing.toml"):
@@ -236,7 +238,12 @@ def test_a_wrong_formula_is_refused_at_once() -> None:
 
 
 def test_an_order_per_pass_that_fails_ends_the_run(log: ms.Log) -> None:
-    for key, error in [(lambda job, now: "x", ms.MiserlyError), (lambda job, now: float("nan"), ms.MiserlyError), (lambda job: 1.0, TypeError)]:
+    wrong: list[tuple[Any, type[Exception]]] = [
+        (lambda job, now: "x", ms.MiserlyError),
+        (lambda job, now: float("nan"), ms.MiserlyError),
+        (lambda job: 1.0, TypeError),
+    ]
+    for key, error in wrong:
         with pytest.raises(error):
             ms.simulate(log, ms.JobOrder(key, when="pass"))
     with pytest.raises(ms.MiserlyError, match="not deterministic"):

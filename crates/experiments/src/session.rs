@@ -40,7 +40,7 @@ impl ExperimentFile {
     ) -> Result<ExperimentFile, ExperimentError> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| ExperimentError::Unreadable { path: file.to_owned(), error })?;
-        let name = file.file_name().map_or_else(|| file.as_os_str(), |name| name);
+        let name = file.file_name().unwrap_or(file.as_os_str());
         let name = name.to_string_lossy().into_owned();
         let experiment = Experiment::parse(name.clone(), text)?;
         let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());

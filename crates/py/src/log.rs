@@ -137,7 +137,11 @@ struct Hasher(Sha256);
 
 impl Hasher {
     fn hex(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut text = String::new();
+        for byte in self.0.finalize() {
+            text.push_str(&format!("{byte:02x}"));
+        }
+        text
     }
 }
 

@@ -213,6 +213,9 @@ impl Run {
     }
 }
 
+/// The pickled parts of a comparison.
+type Runs = (Vec<Py<Run>>,);
+
 /// Several policies on one log.
 #[pyclass(frozen, module = "miserly")]
 pub(crate) struct Comparison {
@@ -225,7 +228,7 @@ impl Comparison {
     }
 
     fn each(&self) -> Vec<&Run> {
-        self.runs.iter().map(|run| run.get()).collect()
+        self.runs.iter().map(Py::get).collect()
     }
 
     fn policies(&self) -> Vec<&str> {
@@ -285,7 +288,7 @@ impl Comparison {
     }
 
     /// Returns the function that makes the comparison again, and its arguments, for pickle.
-    fn __reduce__<'py>(slf: &Bound<'py, Comparison>) -> PyResult<(Bound<'py, PyAny>, (Vec<Py<Run>>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Comparison>) -> PyResult<(Bound<'py, PyAny>, Runs)> {
         Ok((slf.get_type().getattr("_restored")?, (slf.get().runs(slf.py()),)))
     }
 

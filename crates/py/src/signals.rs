@@ -43,7 +43,10 @@ impl Observer for StopWatch<'_> {
 
 /// Returns the error of a signal that Python has.
 pub(crate) fn signals() -> PyResult<()> {
-    Python::attach(|py| py.check_signals())
+    Python::attach(|py| {
+        py.check_signals()?;
+        Ok(())
+    })
 }
 
 /// Does a piece of work on a thread of its own, while this one looks for signals. The work looks at its [`Stop`].

@@ -1,5 +1,8 @@
 //! Expressions over a job: what a lambda computes, as a formula.
 
+// Methods of objects in Python have an object.
+#![allow(clippy::unused_self)]
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -200,7 +200,7 @@ impl Conversion<'_> {
         source.each(&bound.wanted, &mut |cells, number| {
             let place = || {
                 let place = format!("{unit} {number}");
-                if is_named { format!("{} {place}", name) } else { place }
+                if is_named { format!("{name} {place}") } else { place }
             };
             let cells = match cells {
                 Err(error) => {
