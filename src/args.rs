@@ -71,7 +71,7 @@ pub(crate) use self::live::{
     RemoveArgs, ReservationArgs, ReservationCommand, ResizeArgs, RunJobArgs, ShowArgs, SignalArgs,
     SlurmNamesArgs, SlurmNamesCommand, SortKey, StateFilter, StopArgs, SubmitArgs, TakeBackArgs, UsageArgs,
 };
-pub(crate) use self::question::{ChangeArgs, ForecastArgs, WaitOfArgs, WhatIfArgs};
+pub(crate) use self::question::{ForecastArgs, WaitOfArgs, WhatIfArgs};
 pub(crate) use self::read::{ReadArgs, RewriteArgs};
 pub(crate) use self::reproduce::ReproduceArgs;
 #[cfg(feature = "measured")]

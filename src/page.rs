@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use miserly_experiments::{LogRuns, Overview, overview};
+use miserly_experiments::{LogRuns, Overview, overview, quoted};
+pub(crate) use miserly_options::groupings;
 use miserly_report::AtomicFile;
 use miserly_report::page::{Page, html};
 use miserly_run::{RunDoc, RunSetup};
@@ -39,18 +40,6 @@ impl Shown {
         let pays = by.first().copied().unwrap_or(heat);
         Ok(Shown { by, pays, heat })
     }
-}
-
-/// Returns the groupings of `--by`, with ranges of time limits that suit the jobs of this setup.
-///
-/// # Errors
-/// If the log cannot be read, which these ranges need.
-pub(crate) fn groupings(setup: &RunSetup, by: &[By]) -> Result<Vec<Grouping>, TraceError> {
-    let grouping = |by: &By| match by {
-        By::Known(grouping) => Ok(*grouping),
-        By::TimeLimits => Ok(setup.suited_ranges()?.time_limits()),
-    };
-    by.iter().map(grouping).collect()
 }
 
 impl ReportFileArgs {
@@ -130,13 +119,4 @@ pub(crate) fn forget(outcome: &mut RunDoc, details: bool, by: &[Grouping]) {
 fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("miserly".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns a word quoted for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-pub(crate) use miserly_options::machine_named;
 use miserly_run::RunSetup;
 use miserly_workload::{Estimates, Trace};
 

@@ -67,6 +67,19 @@ class _Connection(http.client.HTTPConnection):
             raise DaemonError({"code": "unavailable", "message": message}) from error
 
 
+def _environment() -> dict[str, str]:
+    """Returns the environment of this process. JSON has no variable that is not UTF-8, so such ones are left out."""
+    return {name: value for name, value in os.environ.items() if _is_text(name) and _is_text(value)}
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _default_socket() -> str:
     given = os.environ.get("MISERLY_SOCKET")
     if given:
@@ -106,14 +119,15 @@ class Client:
         """Submits a job of one command, without a shell. `time` is its limit in seconds.
 
         The options are the fields of a submission, such as `queue`, `memory` (bytes), `name`, `after`, `gpus` or `begin`. The
-        job has the present folder and environment, unless `directory` or `environment` is given.
+        job has the present folder and environment, unless `directory` or `environment` is given. A variable that is not UTF-8 is left
+        out.
         """
         body = {
             "command": list(command),
             "time": time,
             "cpus": cpus,
             "directory": os.getcwd(),
-            "environment": dict(os.environ),
+            "environment": _environment(),
             "request_id": str(uuid.uuid4()),
         } | options
         return self._submitted(body)
@@ -252,8 +266,9 @@ class Executor(concurrent.futures.Executor):
         self._options = options
         self._own = None if folder is not None else tempfile.TemporaryDirectory(prefix="miserly-")
         self._folder = Path(folder if folder is not None else self._own.name)  # type: ignore[union-attr]
-        self._watchers: list[threading.Thread] = []
-        self._futures: list[Future[Any]] = []
+        # The watched calls: those whose jobs are not over.
+        self._watched: dict[Future[Any], threading.Thread] = {}
+        self._lock = threading.Lock()
         self._is_shut = False
 
     def submit(self, fn: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
@@ -269,15 +284,15 @@ class Executor(concurrent.futures.Executor):
         options: dict[str, Any] = {
             "output": str(result.with_suffix(".out")),
             "name": getattr(fn, "__name__", "call"),
-            "environment": dict(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            "environment": _environment() | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         } | self._options
         command = [sys.executable, "-c", program, str(call_file), str(result)]
         job = self.client.submit(command, time=self._time, **options)
         future: Future[_T] = Future()
         future.job = job
         watcher = threading.Thread(target=self._watch, args=(future, result), daemon=True)
-        self._futures.append(future)
-        self._watchers.append(watcher)
+        with self._lock:
+            self._watched[future] = watcher
         watcher.start()
         return future
 
@@ -295,6 +310,12 @@ class Executor(concurrent.futures.Executor):
                 future.set_exception(JobFailed(over, result.with_suffix(".out")))
         except BaseException as error:
             future.set_exception(error)
+        finally:
+            # The output stays: it is the only record of what the call printed.
+            for ending in (".call", ".result", ".made"):
+                result.with_suffix(ending).unlink(missing_ok=True)
+            with self._lock:
+                self._watched.pop(future, None)
 
     def _over(self, job: Job) -> dict[str, Any]:
         """Waits for the end of a job, also while the daemon is away."""
@@ -311,15 +332,17 @@ class Executor(concurrent.futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Takes no further calls, and waits for those that were submitted. With `cancel_futures` their jobs are ended."""
         self._is_shut = True
+        with self._lock:
+            watched = dict(self._watched)
         if cancel_futures:
-            for future in self._futures:
+            for future in watched:
                 if not future.done():
                     try:
                         future.job.cancel()
                     except DaemonError:
                         pass  # It was over before.
         if wait:
-            for watcher in self._watchers:
+            for watcher in watched.values():
                 watcher.join()
             if self._own is not None:
                 self._own.cleanup()

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 use miserly_core::{Procs, Span};
-use miserly_machine_file::HOSTS_MOST;
 use miserly_policies::PolicySpec;
-use miserly_units::{UnitError, parse_duration_from, parse_memory as memory};
-use miserly_workload::{Factor, Feedback};
+use miserly_questions::ChangeArgs;
+use miserly_units::parse_memory as memory;
+use miserly_workload::Feedback;
 
-use super::run::RunArgs;
-use super::simulate::FEEDBACKS;
+use super::run::{FEEDBACKS, RunArgs};
 use super::tables::{By, ExportedTableArgs, GroupingParser, TableArgs};
-use super::values::{page_name, procs, seconds, words};
+use super::values::{job_time, page_name, procs, words};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "miserly wait-of [OPTIONS] <TRACE> <SIZE> <TIME>
@@ -192,79 +191,4 @@ pub(crate) struct WhatIfArgs {
     /// Prints JSON; times are in seconds
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What is changed; several changes act together.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Changes")]
-pub(crate) struct ChangeArgs {
-    /// Adds a job of N processors
-    #[arg(long, value_name = "N", value_parser = procs(), requires = "time", allow_negative_numbers = true)]
-    pub(crate) cpus: Option<Procs>,
-
-    /// The time limit of the added job, such as 4h
-    #[arg(long, value_name = "TIME", value_parser = job_time, requires = "cpus")]
-    pub(crate) time: Option<Span>,
-
-    /// The runtime of the added job [default: its time limit]
-    #[arg(long, value_name = "TIME", value_parser = job_time, requires_all = ["cpus", "trace"])]
-    pub(crate) runtime: Option<Span>,
-
-    /// The memory of the added job, such as 8GiB [default: none]
-    #[arg(long, value_name = "SIZE", value_parser = memory, requires = "cpus")]
-    pub(crate) memory: Option<u64>,
-
-    /// The submission of the added job, in log time: seconds, or 90min, 12h, 7d [default: that of the last job]
-    #[arg(long, value_name = "T", value_parser = seconds, requires_all = ["cpus", "trace"], allow_negative_numbers = true)]
-    pub(crate) at: Option<i64>,
-
-    /// Gives the machine N processors; without a log, the queue
-    #[arg(long, value_name = "N", value_parser = procs(), allow_negative_numbers = true)]
-    pub(crate) new_procs: Option<Procs>,
-
-    /// Replaces the machine: a built-in name, a number of processors, or a machine file (docs/machines.md)
-    #[arg(long, requires = "trace", value_name = "MACHINE", conflicts_with_all = ["new_procs", "add_hosts", "lose"])]
-    pub(crate) new_machine: Option<String>,
-
-    /// Adds hosts to the machine: a number, or KIND=N where it has several kinds of hosts
-    #[arg(long, requires = "trace", value_name = "N", value_parser = added_hosts, conflicts_with = "new_procs")]
-    pub(crate) add_hosts: Option<(Option<String>, u32)>,
-
-    /// Removes hosts from the machine, by name, separated by commas; repeatable
-    #[arg(
-        long,
-        requires = "trace",
-        value_name = "HOST",
-        value_delimiter = ',',
-        conflicts_with = "new_procs"
-    )]
-    pub(crate) lose: Vec<String>,
-
-    /// Multiplies the load by F: divides the times between submissions
-    #[arg(
-        long,
-        requires = "trace",
-        value_name = "F",
-        conflicts_with = "offline",
-        allow_negative_numbers = true
-    )]
-    pub(crate) load: Option<Factor>,
-
-    /// Leaves out the jobs of these users, by number or by a name in the header, separated by commas; repeatable
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
-    pub(crate) without_user: Vec<String>,
-}
-
-/// Parses a time limit.
-fn job_time(text: &str) -> Result<Span, UnitError> {
-    parse_duration_from(text, Span::TICK)
-}
-
-/// Parses hosts to add: `N`, or `KIND=N`.
-fn added_hosts(text: &str) -> Result<(Option<String>, u32), String> {
-    let (kind, number) =
-        text.rsplit_once('=').map_or((None, text), |(kind, number)| (Some(kind.to_owned()), number));
-    let number = number.parse().ok().filter(|number| (1..=HOSTS_MOST).contains(&u64::from(*number)));
-    let problem = || format!("must be a number of hosts, 1 to {HOSTS_MOST}, or KIND=N");
-    Ok((kind, number.ok_or_else(problem)?))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use miserly_policies::PolicySpec;
 use miserly_workload::Feedback;
 
-use super::run::RunArgs;
+use super::run::{FEEDBACKS, RunArgs};
 use super::tables::{By, GroupingParser, ReportFileArgs, RunTableArgs};
 use super::values::{seconds, slide_name, words};
 
@@ -19,15 +19,6 @@ pub(crate) struct FeedbackArgs {
     #[arg(long, value_name = "BY", value_parser = words(&FEEDBACKS), conflicts_with = "report")]
     pub(crate) feedback: Option<Feedback>,
 }
-
-pub(super) const FEEDBACKS: [(&str, Feedback, &str); 2] = [
-    ("fields", Feedback::Fields, "The preceding job and the think time of the log, fields 17 and 18"),
-    (
-        "sessions",
-        Feedback::Sessions,
-        "The user's job that ended last in the record, less than 20 minutes before",
-    ),
-];
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {

@@ -1,14 +1,12 @@
 //! The options of tables and pages about runs.
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValue, TypedValueParser};
+pub(crate) use miserly_options::{By, GroupingParser};
 use miserly_report::TableStyle;
 use miserly_report::page::TableFormat;
-use miserly_sim::Grouping;
 
 use super::values::{page_name, seconds};
 use crate::colour::colours;
@@ -121,44 +119,6 @@ pub(crate) struct ReportFileArgs {
     /// The period of the page's Gantt charts, in log time, such as 2d..3d [default: the day with the longest queue]
     #[arg(long, value_name = "FROM..TO", value_parser = window, requires = "report")]
     pub(crate) window: Option<[i64; 2]>,
-}
-
-/// A grouping of jobs that is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum By {
-    /// This one.
-    Known(Grouping),
-    /// By ranges of the time limits that suit the log.
-    TimeLimits,
-}
-
-/// The word for [`By::TimeLimits`].
-const TIME_LIMITS: &str = "time-limit";
-
-/// The parser of a grouping of jobs: a name, which the help lists, or ranges.
-#[derive(Clone)]
-pub(super) struct GroupingParser;
-
-impl TypedValueParser for GroupingParser {
-    type Value = By;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<By, clap::Error> {
-        let parse = |word: &str| match word {
-            TIME_LIMITS => Ok(By::TimeLimits),
-            word => word.parse::<Grouping>().map(By::Known),
-        };
-        parse.parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = Grouping::ALL.into_iter().map(Grouping::as_str).chain([TIME_LIMITS]);
-        Some(Box::new(words.map(PossibleValue::new)))
-    }
 }
 
 /// Parses a window: two times with two points between them.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-pub(super) use miserly_options::values::{procs, seconds, unsigned_seconds, words};
+pub(super) use miserly_options::values::{job_time, procs, seconds, unsigned_seconds, words};
 
 use crate::picture;
 

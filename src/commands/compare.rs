@@ -102,7 +102,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         schedules.by = shown.by;
         if let Some(path) = &args.slide {
             let runs: Vec<&RunDoc> = schedules.runs.iter().collect();
-            let charts = schedules.of_page().schedules();
+            let charts = schedules.of_page().schedules(None);
             write_slide(path, schedules.compared(&runs, &against, &groups), &charts)?;
         }
     }

@@ -114,6 +114,28 @@ def test_calls_are_jobs(client: daemon.Client) -> None:
         executor.submit(pow, 1, 1)
 
 
+def test_an_executor_forgets_calls_that_are_over(client: daemon.Client, tmp_path: Path) -> None:
+    with daemon.Executor(client, time=60, folder=tmp_path) as executor:
+        for number in range(3):
+            assert executor.submit(abs, -number).result(120) == number
+        for _ in range(600):
+            if not executor._watched:
+                break
+            time.sleep(0.1)
+        assert not executor._watched
+        assert {path.suffix for path in tmp_path.iterdir()} == {".out"}
+
+
+def test_a_variable_that_is_not_utf_8_is_left_out(client: daemon.Client, tmp_path: Path) -> None:
+    os.environb[b"MISERLY_ODD"] = b"\xff"
+    try:
+        job = client.submit(["sh", "-c", "echo ${MISERLY_ODD-none}"], time=60, output=str(tmp_path / "out"))
+    finally:
+        del os.environb[b"MISERLY_ODD"]
+    job.wait(60)
+    assert job.output() == b"none\n"
+
+
 def test_a_shutdown_may_end_the_jobs(client: daemon.Client) -> None:
     executor = daemon.Executor(client, time=900)
     future = executor.submit(time.sleep, 600)

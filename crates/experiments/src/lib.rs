@@ -36,5 +36,5 @@ mod table;
 
 pub use overview::{LogRuns, Overview, overview};
 pub use recording::Recording;
-pub use session::{Session, page, run_part, write_page};
+pub use session::{ExperimentFile, Session, log_folders, page, quoted, run_part, write_page};
 pub use table::Table;

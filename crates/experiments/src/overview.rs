@@ -192,12 +192,12 @@ impl<'a> LogRuns<'a> {
         self.policies().iter().filter_map(first).collect()
     }
 
-    /// Returns the schedules in the window of a page without a chosen one: the recorded one, and one of each policy.
-    pub fn schedules(&self) -> Vec<Chart> {
+    /// Returns the schedules in a window, or else in that of a page without a chosen one: the recorded one, and one of each policy.
+    pub fn schedules(&self, window: Option<[i64; 2]>) -> Vec<Chart> {
         let different = self.different_runs();
         let outcomes: Vec<&RunDoc> = different.iter().map(|(outcome, _)| *outcome).collect();
         let charts = RunCharts { runs: &outcomes, recorded: self.recorded, groups: self.groups };
-        self.drawn_schedules(&charts, self.window().window)
+        self.drawn_schedules(&charts, window.unwrap_or_else(|| self.window().window))
     }
 
     fn drawn_schedules(&self, charts: &RunCharts<'_>, window: [i64; 2]) -> Vec<Chart> {

@@ -15,6 +15,70 @@ use crate::experiment::{
 use crate::present;
 use crate::results::{self, Results};
 
+/// An experiment file with its folders.
+pub struct ExperimentFile {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The folders in which its logs are looked for: the one that was given, and that of the file.
+    pub folders: Vec<PathBuf>,
+    /// The folder of the results.
+    pub folder: PathBuf,
+    /// The command that makes the results again. What decides neither runs nor pages is left out.
+    pub command: String,
+}
+
+impl ExperimentFile {
+    /// Reads an experiment file. The default folder of results of `slowdown.toml` is `slowdown-results`. The default folder of logs
+    /// is that of `MISERLY_TRACES`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no experiment.
+    pub fn open(
+        file: &Path,
+        output: Option<&Path>,
+        traces: Option<&Path>,
+    ) -> Result<ExperimentFile, ExperimentError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| ExperimentError::Unreadable { path: file.to_owned(), error })?;
+        let name = file.file_name().unwrap_or(file.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        let experiment = Experiment::parse(name.clone(), text)?;
+        let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());
+        let folder = output.map_or_else(|| PathBuf::from(format!("{stem}-results")), Path::to_owned);
+        let mut folders = log_folders(traces);
+        let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folders.push(beside.unwrap_or(Path::new(".")).to_owned());
+        let option = |option: &str, value: Option<&Path>| {
+            value.map(|value| format!(" {option} {}", quoted(&value.to_string_lossy()))).unwrap_or_default()
+        };
+        let command = format!(
+            "miserly experiment run {}{}{}",
+            quoted(&name),
+            option("--traces", traces),
+            option("-o", output)
+        );
+        Ok(ExperimentFile { experiment, folders, folder, command })
+    }
+}
+
+/// Returns the folders of logs: the given one, or the one of the environment.
+pub fn log_folders(given: Option<&Path>) -> Vec<PathBuf> {
+    given
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os("MISERLY_TRACES").map(PathBuf::from))
+        .into_iter()
+        .collect()
+}
+
+/// Returns a word quoted for a shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// An experiment whose logs are at hand, with its folder: ready to run.
 pub struct Session {
     experiment: Experiment,

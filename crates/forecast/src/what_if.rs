@@ -218,6 +218,8 @@ pub fn what_if(
         .into_par_iter()
         .map(|(side, copy)| {
             let (variant, jobs) = &sides[side];
+            // A caller that no longer wants the answer unwinds here, before the work and not only behind it.
+            progress(0);
             let outcomes = run(*variant, jobs, groups, copy);
             progress(1);
             outcomes

@@ -216,19 +216,27 @@ fn choose(episode: &Episode, shown: Shown, chosen: &mut Vec<usize>) {
             chosen.extend(count - SHOWN / 2..count);
         }
         Shown::Zhang20 => {
-            let mut shortest: Vec<usize> = (0..count).collect();
-            let mut narrowest = shortest.clone();
-            let job = |position: &usize| episode.waiting(*position);
-            shortest.sort_by_key(|position| (job(position).estimate, job(position).submit));
-            narrowest.sort_by_key(|position| (job(position).procs, job(position).submit));
+            let job = |position: usize| episode.waiting(position);
+            let shortest = first_by(count, |position| job(position).estimate, episode);
+            let narrowest = first_by(count, |position| job(position).procs.into(), episode);
             let mut taken = vec![false; count];
-            for position in shortest.into_iter().zip(narrowest).flat_map(|(short, narrow)| [short, narrow]) {
+            for position in shortest.zip(narrowest).flat_map(|(short, narrow)| [short, narrow]) {
                 if chosen.len() < SHOWN && !std::mem::replace(&mut taken[position], true) {
                     chosen.push(position);
                 }
             }
         }
     }
+}
+
+/// Returns the positions in the queue of the first [`SHOWN`] jobs of an order: by a value, then by submission, then by position.
+fn first_by(count: usize, value: impl Fn(usize) -> i64, episode: &Episode) -> impl Iterator<Item = usize> {
+    let key = |position| (value(position), episode.waiting(position).submit, position);
+    let mut keys: Vec<(i64, i64, usize)> = (0..count).map(key).collect();
+    keys.select_nth_unstable(SHOWN);
+    keys.truncate(SHOWN);
+    keys.sort_unstable();
+    keys.into_iter().map(|(.., position)| position)
 }
 
 /// The features of a waiting job, as the published program has them: wait, estimate, processors, memory, user, group,

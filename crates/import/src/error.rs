@@ -145,6 +145,9 @@ pub enum ImportError {
         /// Name of the input.
         name: String,
     },
+    /// A table in memory has no cells.
+    #[error("{0}")]
+    Frame(String),
     /// A Parquet file is damaged, or has what is not supported.
     #[cfg(feature = "parquet")]
     #[error("{name}: {error}")]

@@ -61,6 +61,7 @@ pub use log::{Imported, ImportedLog, Report, RuleCount, UnknownState, UnknownSta
 pub use options::{ImportOptions, SubmitAt, find_time_zone};
 pub use remark::{Remark, RemarkCount, RemarkEffect, Remarks};
 pub use table::{
-    ColumnFacts, ColumnMap, FieldKind, FilesError, MapError, PRESETS, Per, Preset, Preview, Proposal,
-    SameJob, TableField, TableFormat, Unit, find_preset, is_pattern, open_log, preview, propose, table_files,
+    Cell, ColumnFacts, ColumnMap, FieldKind, FilesError, Frame, MapError, PRESETS, Per, Preset, Preview,
+    Proposal, SameJob, TableField, TableFormat, Unit, find_preset, frame, is_pattern, open_log, preview,
+    propose, table_files,
 };

@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::ensure;
 use clap::Args;
 use miserly_core::{EventOrder, Procs, Sharing, Spread};
-use miserly_workload::{ArrivalScaling, Estimates, Factor, FieldFilter, MOST_SHAKE, Overrun, ProcsField};
+use miserly_workload::{
+    ArrivalScaling, Estimates, Factor, Feedback, FieldFilter, MOST_SHAKE, Overrun, ProcsField,
+};
 
 use crate::read::ReadArgs;
 use crate::values::{procs, seconds, words};
@@ -232,4 +234,14 @@ const EVENT_ORDERS: [(&str, EventOrder, &str); 2] = [
 pub const PROCS_FIELDS: [(&str, ProcsField, &str); 2] = [
     ("allocated", ProcsField::Allocated, "Field 5, else field 8"),
     ("requested", ProcsField::Requested, "Field 8, else field 5"),
+];
+
+/// The words of the ways in which jobs follow each other.
+pub const FEEDBACKS: [(&str, Feedback, &str); 2] = [
+    ("fields", Feedback::Fields, "The preceding job and the think time of the log, fields 17 and 18"),
+    (
+        "sessions",
+        Feedback::Sessions,
+        "The user's job that ended last in the record, less than 20 minutes before",
+    ),
 ];

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::value_parser;
 use miserly_core::{Procs, Span};
 use miserly_policies::shared::Profile;
-use miserly_units::{UnitError, parse_seconds};
+use miserly_units::{UnitError, parse_duration_from, parse_seconds};
 
 /// Parses a duration in whole seconds.
 ///
@@ -20,6 +20,14 @@ pub fn seconds(text: &str) -> Result<i64, UnitError> {
 /// If it is none.
 pub fn unsigned_seconds(text: &str) -> Result<u64, UnitError> {
     seconds(text).map(i64::unsigned_abs)
+}
+
+/// Parses the time limit of a job.
+///
+/// # Errors
+/// If it is none.
+pub fn job_time(text: &str) -> Result<Span, UnitError> {
+    parse_duration_from(text, Span::TICK)
 }
 
 /// Returns the parser of a machine size.

@@ -3,12 +3,16 @@
 // PyO3 gives the arguments of a function by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod answers;
 mod error;
+mod frame;
 mod gym;
 mod json;
 mod log;
 mod policies;
 mod run;
+mod signals;
+mod symbols;
 mod table;
 mod words;
 
@@ -42,6 +46,8 @@ mod _miserly {
     }
 
     #[pymodule_export]
+    use super::answers::{Answer, experiment, explain, forecast, what_if};
+    #[pymodule_export]
     use super::error::MiserlyError;
     #[pymodule_export]
     use super::gym::Envs;
@@ -51,6 +57,8 @@ mod _miserly {
     use super::policies::{Job, JobOrder};
     #[pymodule_export]
     use super::run::{Comparison, Run, compare, score, simulate};
+    #[pymodule_export]
+    use super::symbols::{Symbol, SymbolicJob};
     #[pymodule_export]
     use super::table::JobTable;
 }

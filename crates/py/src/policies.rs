@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use miserly_core::{
-    Context, Event, Expected, JobId, Ledger, Policy, Request, StartReason, State, Time, Violation,
+    Context, Event, Expected, JobId, Ledger, Machine, Policy, Request, StartReason, State, Time, Violation,
+    named_enum,
 };
+use miserly_formula::{Formula, FormulaError};
+use miserly_machine_file::value_of;
 use miserly_policies::backfill::{BackfillRules, Fcfs, ReservationDepth, backfill};
-use miserly_policies::{Needs, Order, PolicySpec};
+use miserly_policies::{Needs, Order, PolicySpec, Priority};
 use miserly_run::RunSetup;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 
 use crate::error::error;
+use crate::symbols::{NAMES, formula_of};
 
 /// A job as a policy sees it. Times are in seconds of the log. The runtime is not known.
 #[pyclass(frozen, get_all, module = "miserly")]
@@ -29,13 +34,28 @@ pub(crate) struct Job {
     expected_end: Option<f64>,
 }
 
+/// What is added to the numbers of jobs where a run shows whether a policy depends on them. Their order stays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shift(i64);
+
+impl Shift {
+    /// The numbers are those of the log.
+    pub(crate) const NONE: Shift = Shift(0);
+
+    /// Others.
+    pub(crate) const OTHERS: Shift = Shift(1_000_000_007);
+}
+
+/// The least estimate, in seconds: that of formulas, where it is a divisor.
+const LEAST: f64 = 1.0;
+
 impl Job {
-    fn new(request: &Request, expected_end: Option<Time>) -> Job {
+    fn new(request: &Request, expected_end: Option<Time>, shift: Shift) -> Job {
         Job {
-            number: request.number,
+            number: request.number.wrapping_add(shift.0),
             submit: secs(request.submit),
             procs: request.procs().get(),
-            estimate: request.estimate.as_secs_f64(),
+            estimate: request.estimate.as_secs_f64().max(LEAST),
             user: request.user,
             group: request.group,
             queue: request.queue,
@@ -56,65 +76,173 @@ fn secs(time: Time) -> f64 {
     (time - Time::ZERO).as_secs_f64()
 }
 
-/// An order of the queue by a function of a job. The smallest value comes first.
+/// An order of the queue by a function of a job, or by a formula. The smallest value comes first.
 ///
-/// The function is called once for each job, before the run. `backfill` is "easy", "conservative" or "none".
+/// The function is called once for each job, before the run. With `when="pass"` it is called at each pass for each waiting job,
+/// with the job and the present time. A lambda that is an expression over `submit`, `procs`, `estimate` and `now - job.submit` with
+/// `+ - * / abs` becomes a formula, which the run evaluates itself. `backfill` is "easy", "conservative" or "none".
 #[pyclass(frozen, module = "miserly")]
 pub(crate) struct JobOrder {
+    #[pyo3(get)]
     key: Py<PyAny>,
     backfill: Backfill,
+    when: When,
+    #[pyo3(get)]
     name: String,
+    #[pyo3(get)]
+    uses_numbers: bool,
+    /// The formula that is evaluated in place of the function, if there is one.
+    #[pyo3(get)]
+    formula: Option<String>,
 }
 
-#[derive(Clone, Copy)]
-enum Backfill {
-    None,
-    Easy,
-    Conservative,
+named_enum! {
+    /// Which jobs may start before the first one.
+    enum Backfill {
+        /// None.
+        None "none",
+        /// Those that do not delay the first one.
+        Easy "easy",
+        /// Those that delay no other one.
+        Conservative "conservative",
+    }
 }
+
+named_enum! {
+    /// When the function is called.
+    enum When {
+        /// Once for each job.
+        Once "once",
+        /// At each pass, for each waiting job.
+        Pass "pass",
+    }
+}
+
+impl Backfill {
+    /// Returns the policy of an order.
+    fn policy(self, machine: &Machine, order: Order) -> Box<dyn Policy> {
+        match self {
+            Backfill::None => Box::new(Fcfs::new(order)),
+            Backfill::Easy => {
+                backfill("easy", machine, BackfillRules::recomputed(order, ReservationDepth::First(1)))
+            }
+            Backfill::Conservative => backfill("conservative", machine, BackfillRules::kept(order)),
+        }
+    }
+}
+
+/// The jobs on which a formula is compared with its function.
+const COMPARED: usize = 256;
 
 #[pymethods]
 impl JobOrder {
     #[new]
-    #[pyo3(signature = (key, *, backfill = "easy", name = None))]
-    fn new(key: Bound<'_, PyAny>, backfill: &str, name: Option<String>) -> PyResult<JobOrder> {
-        if !key.is_callable() {
-            return Err(PyTypeError::new_err("key: give a function of a job"));
-        }
-        let backfill = match backfill {
-            "none" => Backfill::None,
-            "easy" => Backfill::Easy,
-            "conservative" => Backfill::Conservative,
-            other => {
-                return Err(error(format!(
-                    "backfill: no {other:?}; it must be one of easy, conservative, none"
-                )));
-            }
+    #[pyo3(signature = (key, *, backfill = "easy", when = "once", name = None, uses_numbers = false))]
+    fn new(
+        key: Bound<'_, PyAny>,
+        backfill: &str,
+        when: &str,
+        name: Option<String>,
+        uses_numbers: bool,
+    ) -> PyResult<JobOrder> {
+        let backfill = value_of(&Backfill::ALL, "backfill", backfill).map_err(error)?;
+        let when = value_of(&When::ALL, "when", when).map_err(error)?;
+        let (formula, default) = if let Ok(text) = key.extract::<String>() {
+            priority(&text).map_err(|wrong| error(format!("key: {wrong}")))?;
+            (Some(text.clone()), text)
+        } else if key.is_callable() {
+            let default = key.getattr("__name__").and_then(|name| name.extract());
+            (formula_of(&key, when == When::Pass), default.unwrap_or_else(|_| "order".into()))
+        } else {
+            return Err(PyTypeError::new_err("key: give a function of a job, or a formula"));
         };
-        let named =
-            || key.getattr("__name__").and_then(|name| name.extract()).unwrap_or_else(|_| "order".into());
-        let name = name.unwrap_or_else(named);
-        Ok(JobOrder { key: key.unbind(), backfill, name })
+        let name = name.unwrap_or(default);
+        Ok(JobOrder { key: key.unbind(), backfill, when, name, uses_numbers, formula })
+    }
+
+    /// "none", "easy" or "conservative".
+    #[getter]
+    fn backfill(&self) -> &'static str {
+        self.backfill.name()
+    }
+
+    /// "once" or "pass".
+    #[getter]
+    fn when(&self) -> &'static str {
+        self.when.name()
     }
 
     fn __repr__(&self) -> String {
         format!("<JobOrder {}>", self.name)
     }
+
+    /// Returns the arguments that make the order again, for pickle.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Py<PyAny>,), Bound<'py, PyDict>)> {
+        let options = PyDict::new(py);
+        options.set_item("backfill", self.backfill())?;
+        options.set_item("when", self.when())?;
+        options.set_item("name", &self.name)?;
+        options.set_item("uses_numbers", self.uses_numbers)?;
+        Ok(((self.key.clone_ref(py),), options))
+    }
+}
+
+/// Returns the order with the smallest value of a formula first.
+fn priority(formula: &str) -> Result<Priority, FormulaError> {
+    Priority::largest(&format!("-({formula})"))
 }
 
 impl JobOrder {
-    fn spec(&self, py: Python<'_>, setup: &RunSetup) -> PyResult<PolicySpec> {
+    fn spec(&self, py: Python<'_>, setup: &RunSetup, raised: &Raised, shift: Shift) -> PyResult<PolicySpec> {
+        let kind = self.backfill;
+        let make = |order: Order| {
+            PolicySpec::from_fn(self.name.clone(), Needs::NONE, move |machine, _| {
+                kind.policy(machine, order.clone())
+            })
+        };
+        if let Some(formula) = self.exact_formula(py, setup)? {
+            return Ok(make(Order::by_formula(priority(formula).map_err(error)?)));
+        }
+        if self.when == When::Once {
+            return Ok(make(Order::by_values(self.values(py, setup, shift)?)));
+        }
+        let (key, name, raised) = (Arc::new(self.key.clone_ref(py)), self.name.clone(), Arc::clone(raised));
+        Ok(PolicySpec::from_fn(self.name.clone(), Needs::NONE, move |machine, _| {
+            let (key, name, raised) = (Arc::clone(&key), name.clone(), Arc::clone(&raised));
+            Box::new(PassOrder { key, name, raised, shift, backfill: kind, machine: machine.clone() })
+        }))
+    }
+
+    /// Returns the formula, if it has the values of the function for the first jobs of the log.
+    fn exact_formula(&self, py: Python<'_>, setup: &RunSetup) -> PyResult<Option<&str>> {
+        let Some(text) = self.formula.as_deref() else { return Ok(None) };
+        if self.key.bind(py).is_instance_of::<PyString>() {
+            return Ok(Some(text));
+        }
+        let Ok(formula) = Formula::parse(text, &NAMES) else { return Ok(None) };
+        for (place, job) in setup.jobs().map_err(error)?.take(COMPARED).enumerate() {
+            let job = Job::new(&job.map_err(error)?.request, None, Shift::NONE);
+            let wait = if self.when == When::Pass { place as f64 } else { 0.0 };
+            let value = formula.eval(&[wait, job.estimate, job.procs as f64, job.submit]);
+            if self.value(py, job.clone(), job.submit + wait)?.to_bits() != value.to_bits() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(text))
+    }
+
+    /// Returns the value of a job.
+    fn value(&self, py: Python<'_>, job: Job, now: f64) -> PyResult<f64> {
+        value_of_job(self.key.bind(py), &self.name, job, (self.when == When::Pass).then_some(now))
+    }
+
+    /// Returns the value of each job, by its number in the log.
+    fn values(&self, py: Python<'_>, setup: &RunSetup, shift: Shift) -> PyResult<BTreeMap<i64, f64>> {
         let mut values = BTreeMap::new();
         for job in setup.jobs().map_err(error)? {
             let request = job.map_err(error)?.request;
             let number = request.number;
-            let value: f64 =
-                self.key.bind(py).call1((Job::new(&request, None),))?.extract().map_err(|wrong| {
-                    error(format!("{}: job {number}: the value must be a number: {wrong}", self.name))
-                })?;
-            if value.is_nan() {
-                return Err(error(format!("{}: job {number}: the value is not a number", self.name)));
-            }
+            let value = self.value(py, Job::new(&request, None, shift), 0.0)?;
             if values.insert(number, value).is_some() {
                 return Err(error(format!(
                     "{}: several jobs have the number {number}; give each its own",
@@ -122,42 +250,115 @@ impl JobOrder {
                 )));
             }
         }
-        let order = Order::by_values(values);
-        let kind = self.backfill;
-        Ok(PolicySpec::from_fn(self.name.clone(), Needs::NONE, move |machine, _| {
-            let order = order.clone();
-            match kind {
-                Backfill::None => Box::new(Fcfs::new(order)),
-                Backfill::Easy => {
-                    backfill("easy", machine, BackfillRules::recomputed(order, ReservationDepth::First(1)))
-                }
-                Backfill::Conservative => backfill("conservative", machine, BackfillRules::kept(order)),
+        Ok(values)
+    }
+}
+
+/// Returns the value that a function gives for a job.
+fn value_of_job(key: &Bound<'_, PyAny>, name: &str, job: Job, now: Option<f64>) -> PyResult<f64> {
+    let number = job.number;
+    let value = match now {
+        Some(now) => key.call1((job, now))?,
+        None => key.call1((job,))?,
+    };
+    let value: f64 = value
+        .extract()
+        .map_err(|wrong| error(format!("{name}: job {number}: the value must be a number: {wrong}")))?;
+    if value.is_nan() {
+        return Err(error(format!("{name}: job {number}: the value is not a number")));
+    }
+    Ok(value)
+}
+
+/// An order whose function is called at each pass. A policy has no state of its own, so each pass has a new one.
+struct PassOrder {
+    key: Arc<Py<PyAny>>,
+    name: String,
+    raised: Raised,
+    shift: Shift,
+    backfill: Backfill,
+    machine: Machine,
+}
+
+impl PassOrder {
+    fn order(&self, now: Time, ledger: &Ledger) -> PyResult<Order> {
+        Python::attach(|py| {
+            let value = |job: JobId| {
+                let request = ledger.request(job);
+                let seen = Job::new(request, None, self.shift);
+                Ok((request.number, value_of_job(self.key.bind(py), &self.name, seen, Some(secs(now)))?))
+            };
+            let values: BTreeMap<i64, f64> = ledger.waiting().map(value).collect::<PyResult<_>>()?;
+            if values.len() < ledger.waiting_count() {
+                return Err(error(format!(
+                    "{}: several jobs have the same number; give each its own",
+                    self.name
+                )));
             }
-        }))
+            Ok(Order::by_values(values))
+        })
+    }
+}
+
+impl Policy for PassOrder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
+
+    fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
+
+    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
+        if has_raised(&self.raised) || context.ledger().waiting_count() == 0 {
+            return Ok(());
+        }
+        let now = context.now();
+        match self.order(now, context.ledger()) {
+            Ok(order) => {
+                let mut policy = self.backfill.policy(&self.machine, order);
+                policy.rebuild(now, context.ledger());
+                policy.pass(context)
+            }
+            Err(cause) => {
+                raise(&self.raised, cause);
+                Ok(())
+            }
+        }
     }
 }
 
 /// The first error of a policy in Python, which ends the run.
 pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
 
+fn raise(raised: &Raised, cause: PyErr) {
+    raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+}
+
+fn has_raised(raised: &Raised) -> bool {
+    raised.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// A policy whose method `schedule(now, waiting, running, free)` returns the numbers of the jobs to start.
 struct Scheduled {
     object: Py<PyAny>,
     name: String,
     raised: Raised,
+    shift: Shift,
 }
 
 impl Scheduled {
     fn numbers(&self, now: Time, ledger: &Ledger) -> PyResult<Vec<i64>> {
         Python::attach(|py| {
-            let waiting: Vec<Job> = ledger.waiting().map(|job| Job::new(ledger.request(job), None)).collect();
+            let waiting: Vec<Job> =
+                ledger.waiting().map(|job| Job::new(ledger.request(job), None, self.shift)).collect();
             let running: Vec<Job> = ledger
                 .running()
                 .map(|job| match ledger.entry(job).state {
                     State::Running {
                         expected: Expected::At(end) | Expected::Overdue { since: end }, ..
-                    } => Job::new(ledger.request(job), Some(end)),
-                    _ => Job::new(ledger.request(job), None),
+                    } => Job::new(ledger.request(job), Some(end), self.shift),
+                    _ => Job::new(ledger.request(job), None, self.shift),
                 })
                 .collect();
             let free = ledger.free().cpus_count().get();
@@ -181,10 +382,6 @@ impl Scheduled {
         };
         context.start(job, placement, StartReason::Reserved).map(Ok)
     }
-
-    fn raise(&self, cause: PyErr) {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
-    }
 }
 
 impl Policy for Scheduled {
@@ -197,21 +394,20 @@ impl Policy for Scheduled {
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
 
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        if self.raised.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-            || context.ledger().waiting_count() == 0
-        {
+        if has_raised(&self.raised) || context.ledger().waiting_count() == 0 {
             return Ok(());
         }
         let numbers = match self.numbers(context.now(), context.ledger()) {
             Ok(numbers) => numbers,
             Err(cause) => {
-                self.raise(cause);
+                raise(&self.raised, cause);
                 return Ok(());
             }
         };
         for number in numbers {
+            let number = number.wrapping_sub(self.shift.0);
             if let Err(cause) = self.start(number, context)? {
-                self.raise(cause);
+                raise(&self.raised, cause);
                 return Ok(());
             }
         }
@@ -221,12 +417,17 @@ impl Policy for Scheduled {
 
 /// Returns the policy that a value of Python gives: its written form, a [`JobOrder`], or an object with a method `schedule`.
 /// Its errors are left in `raised`.
-pub(crate) fn spec(given: &Bound<'_, PyAny>, setup: &RunSetup, raised: &Raised) -> PyResult<PolicySpec> {
+pub(crate) fn spec(
+    given: &Bound<'_, PyAny>,
+    setup: &RunSetup,
+    raised: &Raised,
+    shift: Shift,
+) -> PyResult<PolicySpec> {
     if let Ok(text) = given.extract::<String>() {
         return text.parse().map_err(error);
     }
     if let Ok(order) = given.cast::<JobOrder>() {
-        return order.get().spec(given.py(), setup);
+        return order.get().spec(given.py(), setup, raised, shift);
     }
     if !given.hasattr("schedule")? {
         return Err(PyTypeError::new_err(
@@ -238,13 +439,27 @@ pub(crate) fn spec(given: &Bound<'_, PyAny>, setup: &RunSetup, raised: &Raised) 
     let shared = Arc::new(object);
     Ok(PolicySpec::from_fn(name.clone(), Needs::NONE, move |_, _| {
         let object = Python::attach(|py| shared.clone_ref(py));
-        Box::new(Scheduled { object, name: name.clone(), raised: Arc::clone(&raised) })
+        Box::new(Scheduled { object, name: name.clone(), raised: Arc::clone(&raised), shift })
     }))
 }
 
 /// Returns whether a policy is a program, which may decide otherwise when it is asked again.
 pub(crate) fn is_program(given: &Bound<'_, PyAny>) -> bool {
     given.extract::<String>().is_err()
+}
+
+/// Returns whether a policy says that it uses the numbers of jobs.
+pub(crate) fn uses_numbers(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match given.getattr_opt("uses_numbers")? {
+        Some(uses) => uses.is_truthy(),
+        None => Ok(false),
+    }
+}
+
+/// Returns a policy as it is now: a copy, if it can be copied.
+pub(crate) fn as_it_is<'py>(given: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    let copy = given.py().import("copy").and_then(|copy| copy.call_method1("deepcopy", (given,)));
+    if given.cast::<JobOrder>().is_ok() { given.clone() } else { copy.unwrap_or_else(|_| given.clone()) }
 }
 
 /// Returns the name of a policy.

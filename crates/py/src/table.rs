@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
     UInt32Array, UInt64Array,
 };
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema};
 use miserly_sim::JobColumns;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
@@ -24,21 +24,29 @@ pub(crate) struct JobTable {
     batch: RecordBatch,
 }
 
+/// A column with its name. A column of `Option`s may have nulls.
+pub(crate) type NamedColumn = (String, ArrayRef);
+
 impl JobTable {
+    /// Returns the table of the jobs of a run.
     pub(crate) fn new(jobs: JobColumns) -> PyResult<JobTable> {
-        let columns: [(&str, ArrayRef); 9] = [
-            ("job", Arc::new(Int64Array::from(jobs.number))),
-            ("user", Arc::new(UInt32Array::from(jobs.user))),
-            ("procs", Arc::new(UInt64Array::from(jobs.procs))),
-            ("submit", Arc::new(Float64Array::from(jobs.submit))),
-            ("start", Arc::new(Float64Array::from(jobs.start))),
-            ("end", Arc::new(Float64Array::from(jobs.end))),
-            ("runtime", Arc::new(Float64Array::from(jobs.runtime))),
-            ("killed", Arc::new(BooleanArray::from(jobs.killed))),
-            ("reason", Arc::new(StringArray::from(jobs.reason))),
-        ];
-        let field = |(name, array): &(&str, ArrayRef)| {
-            Field::new(*name, array.data_type().clone(), *array.data_type() == DataType::UInt32)
+        JobTable::from_columns(vec![
+            ("job".into(), Arc::new(Int64Array::from(jobs.number))),
+            ("user".into(), Arc::new(UInt32Array::from(jobs.user))),
+            ("procs".into(), Arc::new(UInt64Array::from(jobs.procs))),
+            ("submit".into(), Arc::new(Float64Array::from(jobs.submit))),
+            ("start".into(), Arc::new(Float64Array::from(jobs.start))),
+            ("end".into(), Arc::new(Float64Array::from(jobs.end))),
+            ("runtime".into(), Arc::new(Float64Array::from(jobs.runtime))),
+            ("killed".into(), Arc::new(BooleanArray::from(jobs.killed))),
+            ("reason".into(), Arc::new(StringArray::from(jobs.reason))),
+        ])
+    }
+
+    /// Returns the table of these columns.
+    pub(crate) fn from_columns(columns: Vec<NamedColumn>) -> PyResult<JobTable> {
+        let field = |(name, array): &NamedColumn| {
+            Field::new(name, array.data_type().clone(), array.null_count() > 0 || name == "user")
         };
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
@@ -97,19 +105,51 @@ impl JobTable {
         self.batch.num_rows()
     }
 
+    /// Returns the function that makes the table again, and its arguments, for pickle.
+    fn __reduce__<'py>(slf: &Bound<'py, JobTable>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
+        let table = slf.get();
+        let columns = table.batch.columns().iter();
+        let lists = columns.map(|array| list(slf.py(), array)).collect::<PyResult<_>>()?;
+        let kinds = table.batch.schema_ref().fields().iter().map(|field| field.data_type().to_string());
+        Ok((slf.get_type().getattr("_restored")?, (table.names(), kinds.collect(), lists)))
+    }
+
+    /// Makes a table from its pickled parts.
+    #[staticmethod]
+    fn _restored(names: Vec<String>, kinds: Vec<String>, lists: Vec<Bound<'_, PyAny>>) -> PyResult<JobTable> {
+        let arrays = kinds.iter().zip(lists).map(|(kind, list)| array(kind, &list));
+        let columns = names.into_iter().zip(arrays).map(|(name, array)| Ok((name, array?)));
+        JobTable::from_columns(columns.collect::<PyResult<_>>()?)
+    }
+
     fn __repr__(&self) -> String {
         format!("<JobTable: {} jobs; {}>", self.batch.num_rows(), self.names().join(", "))
     }
 }
 
+/// The names of the columns, the types and the values.
+type Parts<'py> = (Vec<String>, Vec<String>, Vec<Bound<'py, PyList>>);
+
+/// Returns the column of a list.
+fn array(kind: &str, list: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    Ok(match kind {
+        "Int64" => Arc::new(Int64Array::from(list.extract::<Vec<Option<i64>>>()?)),
+        "UInt64" => Arc::new(UInt64Array::from(list.extract::<Vec<Option<u64>>>()?)),
+        "UInt32" => Arc::new(UInt32Array::from(list.extract::<Vec<Option<u32>>>()?)),
+        "Float64" => Arc::new(Float64Array::from(list.extract::<Vec<Option<f64>>>()?)),
+        "Boolean" => Arc::new(BooleanArray::from(list.extract::<Vec<Option<bool>>>()?)),
+        _ => Arc::new(StringArray::from(list.extract::<Vec<Option<String>>>()?)),
+    })
+}
+
 fn list<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyList>> {
     let any = array.as_any();
     if let Some(numbers) = any.downcast_ref::<Int64Array>() {
-        PyList::new(py, numbers.values())
+        PyList::new(py, numbers.iter().collect::<Vec<_>>())
     } else if let Some(numbers) = any.downcast_ref::<UInt64Array>() {
-        PyList::new(py, numbers.values())
+        PyList::new(py, numbers.iter().collect::<Vec<_>>())
     } else if let Some(numbers) = any.downcast_ref::<Float64Array>() {
-        PyList::new(py, numbers.values())
+        PyList::new(py, numbers.iter().collect::<Vec<_>>())
     } else if let Some(numbers) = any.downcast_ref::<UInt32Array>() {
         PyList::new(py, numbers.iter().collect::<Vec<_>>())
     } else if let Some(flags) = any.downcast_ref::<BooleanArray>() {

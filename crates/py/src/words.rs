@@ -1,6 +1,7 @@
 //! Keyword arguments as the words of a command line.
 
 use clap::{Args, Command, FromArgMatches};
+use miserly_options::{By, GroupingParser};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
@@ -9,11 +10,15 @@ use crate::error::error;
 
 /// Parses keyword arguments as the options of that name: `scale_load=1.2` is `--scale-load=1.2`. `True` is an option
 /// without a value, `None` and `False` are no option, and a list is the option several times.
+///
+/// `more` are further words.
 pub(crate) fn parse<A: Args + FromArgMatches>(
     function: &str,
+    more: &[&str],
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<A> {
     let mut words = vec![function.to_owned()];
+    words.extend(more.iter().map(|word| (*word).to_owned()));
     for (name, value) in given.into_iter().flat_map(PyDictMethods::iter) {
         let name = name.extract::<String>()?;
         push(&mut words, &name, &value)?;
@@ -21,6 +26,21 @@ pub(crate) fn parse<A: Args + FromArgMatches>(
     let command = A::augment_args(Command::new("miserly").no_binary_name(false).disable_help_flag(true));
     let matches = command.try_get_matches_from(words).map_err(|wrong| error(message(function, &wrong)))?;
     A::from_arg_matches(&matches).map_err(|wrong| error(message(function, &wrong)))
+}
+
+/// Returns the groupings of these words.
+pub(crate) fn groups(function: &str, by: &[String]) -> PyResult<Vec<By>> {
+    let words: Vec<String> = by.iter().map(|word| format!("--by={word}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let parsed: ByWords = parse(function, &words, None)?;
+    Ok(parsed.by)
+}
+
+/// Groupings of jobs.
+#[derive(Debug, Args)]
+struct ByWords {
+    #[arg(long, value_parser = GroupingParser)]
+    by: Vec<By>,
 }
 
 /// Refuses the options of `A`.

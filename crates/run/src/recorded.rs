@@ -34,6 +34,21 @@ impl RunSetup {
         }))
     }
 
+    /// Returns the measures of the schedule that the log records, without a run; `None` as of
+    /// [`outcome_and_recorded`](RunSetup::outcome_and_recorded).
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn recorded(&self) -> Result<Option<RunDoc>, TraceError> {
+        let Some(mut schedule) = self.recorded_schedule() else { return Ok(None) };
+        let mut jobs = self.logged_jobs(!self.labels().is_empty())?;
+        for job in jobs.by_ref() {
+            schedule.add(&job?);
+        }
+        let counts = jobs.counts().clone();
+        Ok(schedule.document(self, &counts))
+    }
+
     /// Returns the measures of the waits that a log records, before the first job.
     pub(crate) fn empty_metrics(&self) -> Metrics {
         Metrics::new(self.procs(), self.warmup()).grouped(&self.options.by)

@@ -326,6 +326,19 @@ impl Trace {
         })
     }
 
+    /// Writes the log in the Standard Workload Format: the converted one, or else its text.
+    ///
+    /// # Errors
+    /// The log cannot be read, or the output fails.
+    pub fn write_swf(&self, mut output: impl io::Write) -> Result<(), TraceError> {
+        match &self.converted {
+            Some(log) => log.write(output).map_err(|error| self.failed(error)),
+            None => {
+                io::copy(&mut self.unpacked()?, &mut output).map(drop).map_err(|error| self.failed(error))
+            }
+        }
+    }
+
     /// Returns the SHA-256 of the stored bytes in hexadecimal.
     ///
     /// # Errors

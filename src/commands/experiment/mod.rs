@@ -5,21 +5,19 @@
 mod cluster;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use miserly_experiments::experiment::{Executed, Experiment, Watcher, find, looked_in};
 use miserly_experiments::papers::{self, ARCHIVE, PAPERS, Paper};
 use miserly_experiments::present::number_charts;
-use miserly_experiments::{Session, page, run_part, write_page};
+use miserly_experiments::{ExperimentFile, Session, log_folders, page, run_part, write_page};
 use miserly_gym::study;
 use miserly_report::page::{Block, Claim, ClaimVerdict, Page, Section, exported, markdown};
 use miserly_sim::Observer;
 
 use crate::args::{ExperimentArgs, ExperimentCommand, On, ReportArgs, ReproduceArgs, RunExperimentArgs};
 use crate::output::{print, print_json};
-use crate::page::quoted;
 use crate::progress::Progress;
 use crate::read_log::show_conversion;
 
@@ -30,18 +28,9 @@ pub(crate) fn run(args: &ExperimentArgs) -> anyhow::Result<()> {
 }
 
 fn run_file(args: &RunExperimentArgs) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(&args.file)
-        .with_context(|| format!("cannot read {}", args.file.display()))?;
-    let name: String = args
-        .file
-        .file_name()
-        .map_or_else(|| args.file.display().to_string(), |name| name.to_string_lossy().into());
-    let experiment = Experiment::parse(name.clone(), text)?;
-    let folder = args.output.clone().unwrap_or_else(|| results_of(&args.file));
-    let mut folders = logs(args.traces.as_deref());
-    let beside = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folders.push(beside.unwrap_or(Path::new(".")).to_owned());
-    let command = command(&name, args);
+    let ExperimentFile { experiment, folders, folder, command } =
+        ExperimentFile::open(&args.file, args.output.as_deref(), args.traces.as_deref())?;
+    let name = experiment.name.clone();
     for missing in experiment.missing_logs(&folders) {
         note!("{name}: {missing} not found, skipping its tables; {}", looked_in(&folders));
     }
@@ -77,37 +66,6 @@ fn on_cluster(
 #[cfg(not(feature = "slurm"))]
 fn on_cluster(_: &Session, _: &RunExperimentArgs, _: &Path, _: Option<&Path>) -> anyhow::Result<()> {
     Err(crate::features::SLURM.absent("--on slurm"))
-}
-
-/// Returns the command that makes the results again. What decides neither runs nor pages is left out.
-fn command(name: &str, args: &RunExperimentArgs) -> String {
-    let option = |option: &str, value: &Option<PathBuf>| {
-        value
-            .as_ref()
-            .map(|value| format!(" {option} {}", quoted(&value.to_string_lossy())))
-            .unwrap_or_default()
-    };
-    format!(
-        "miserly experiment run {}{}{}",
-        quoted(name),
-        option("--traces", &args.traces),
-        option("-o", &args.output)
-    )
-}
-
-/// Returns the default folder of results: `slowdown-results` for `slowdown.toml`.
-fn results_of(file: &Path) -> PathBuf {
-    let stem = file.file_stem().map_or_else(|| "experiment".into(), |stem| stem.to_string_lossy());
-    PathBuf::from(format!("{stem}-results"))
-}
-
-/// Returns the folders of logs: the given one, or the one of the environment.
-fn logs(given: Option<&Path>) -> Vec<PathBuf> {
-    given
-        .map(Path::to_owned)
-        .or_else(|| env::var_os("MISERLY_TRACES").map(PathBuf::from))
-        .into_iter()
-        .collect()
 }
 
 /// Runs the missing runs of an experiment: those that are missing after `elsewhere`.
@@ -169,7 +127,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> anyhow::Result<()> {
     let name = paper.name;
     refuse_measured(args, name)?;
     let folder = results_folder(args, name);
-    let folders = logs(args.traces.as_deref());
+    let folders = log_folders(args.traces.as_deref());
     let command = repeating_command(args, name);
     let is_wanted = |part: &str| args.only.as_ref().is_none_or(|only| only == part);
     let mut parts = Vec::new();
@@ -281,7 +239,7 @@ fn is_only(paper: &str, name: &str) -> bool {
 fn reproduce_benchmark(args: &ReproduceArgs) -> anyhow::Result<()> {
     let name = study::NAME;
     refuse_measured(args, name)?;
-    let folders = logs(args.traces.as_deref());
+    let folders = log_folders(args.traces.as_deref());
     let files = study::log_files(|file| find(file, &folders));
     let missing = files.iter().filter(|(_, path)| path.is_none()).map(|(log, _)| log.file.to_owned());
     let from = format!("the SWF logs are at {ARCHIVE}, the Lublin logs with the paper's program");

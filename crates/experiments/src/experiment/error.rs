@@ -52,6 +52,14 @@ pub enum ExperimentError {
         /// Why.
         error: io::Error,
     },
+    /// The experiment file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// A file of the results is damaged.
     #[error("{}: {problem}; remove it, and run the experiment again", path.display())]
     Damaged {

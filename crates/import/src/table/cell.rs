@@ -11,16 +11,18 @@ use crate::values;
 
 /// A value of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Cell<'a> {
+pub enum Cell<'a> {
+    /// No value.
     Null,
+    /// A whole number.
     Int(i64),
+    /// A number.
     Float(f64),
+    /// A text.
     Text(&'a [u8]),
     /// Microseconds of the Unix epoch.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has timestamps"))]
     Instant(i64),
     /// A local time, in microseconds as if it were UTC.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has timestamps"))]
     Local(i64),
 }
 

@@ -26,12 +26,14 @@ mod words;
 use miserly_workload::Trace;
 use miserly_workload::swf::{Extra, Record};
 
+pub use cell::Cell;
 pub use field::{FieldKind, Per, SameJob, TableField, TableFormat, Unit};
 pub use files::{FilesError, is_pattern, open_log, table_files};
 pub(crate) use gang::{join_parts, keep_last};
 pub use map::{ColumnMap, MapError};
 pub use presets::{PRESETS, Preset, find_preset};
 pub use propose::{ColumnFacts, Preview, Proposal, preview, propose};
+pub use source::Frame;
 pub(crate) use source::{PARQUET, format_of};
 
 use crate::accounting::{Accounting, TableFacts};
@@ -45,12 +47,12 @@ use crate::state::{FinalState, final_state};
 use crate::values::{MemoryUnit, RequestedMemory};
 pub(crate) use bind::Bound;
 use bind::Numbers;
-use cell::{Cell, Clock};
+use cell::Clock;
 use distinct::Distinct;
 use field::FIELDS;
 use join::Joined;
 use map::Problem;
-use source::Source;
+use source::{Source, format_in};
 pub(crate) use states::{StatusLine, UnknownStates};
 
 /// Largest number of processors, nodes or GPUs of a job.
@@ -88,8 +90,26 @@ pub(crate) fn tables(
 fn converted(files: &[Trace], name: &str, mut conversion: Conversion<'_>) -> Result<Imported, ImportError> {
     let mut accounting = Accounting::of_table(conversion.map.same_job, conversion.options);
     for file in files {
-        conversion.read(file, files.len() > 1, &mut accounting)?;
+        let mut source = conversion.open(file)?;
+        conversion.read(file.name(), &mut source, files.len() > 1, &mut accounting)?;
     }
+    accounting.table = Some(conversion.facts());
+    accounting.finish(name)
+}
+
+/// Converts a table in memory to a log with this name.
+///
+/// # Errors
+/// It has not the columns of the map, or no job. Without `lenient`, also if a row is invalid.
+pub fn frame(
+    name: &str,
+    frame: &mut dyn Frame,
+    map: &ColumnMap,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    let mut conversion = Conversion::new(map, options);
+    let mut accounting = Accounting::of_table(map.same_job, options);
+    conversion.read(name, &mut Source::of_frame(frame), false, &mut accounting)?;
     accounting.table = Some(conversion.facts());
     accounting.finish(name)
 }
@@ -154,21 +174,25 @@ impl Conversion<'_> {
         problems
     }
 
-    fn read(
-        &mut self,
-        trace: &Trace,
-        is_named: bool,
-        accounting: &mut Accounting<'_>,
-    ) -> Result<(), ImportError> {
+    fn open<'t>(&self, trace: &'t Trace) -> Result<Source<'t>, ImportError> {
         let delimiter = match self.options.delimiter.as_deref().map(str::as_bytes) {
             None => None,
             Some([one]) => Some(*one),
             Some(_) => return Err(ImportError::Delimiter { name: trace.name().into() }),
         };
-        let mut source = Source::open(trace, &self.map.form, delimiter)?;
-        let joined = self.map.join.as_ref().map(|join| Joined::read(self.map, join, trace.name()));
+        Source::open(trace, &self.map.form, delimiter)
+    }
+
+    fn read(
+        &mut self,
+        name: &str,
+        source: &mut Source<'_>,
+        is_named: bool,
+        accounting: &mut Accounting<'_>,
+    ) -> Result<(), ImportError> {
+        let joined = self.map.join.as_ref().map(|join| Joined::read(self.map, join, name));
         let joined = joined.transpose()?;
-        let mut bound = Bound::new(self.map, trace.name(), &source.names, joined.as_ref(), self.problems())?;
+        let mut bound = Bound::new(self.map, name, &source.names, joined.as_ref(), self.problems())?;
         bound.wanted.rows = self.most;
         let unit = source.unit();
         let wanted = bound.wanted.columns.len();
@@ -176,13 +200,13 @@ impl Conversion<'_> {
         source.each(&bound.wanted, &mut |cells, number| {
             let place = || {
                 let place = format!("{unit} {number}");
-                if is_named { format!("{} {place}", trace.name()) } else { place }
+                if is_named { format!("{name} {place}") } else { place }
             };
             let cells = match cells {
                 Err(error) => {
                     return accounting
                         .refuse(error, place)
-                        .map_err(|error| error.at_place(trace.name(), unit, number));
+                        .map_err(|error| error.at_place(name, unit, number));
                 }
                 Ok(cells) => cells,
             };
@@ -201,7 +225,7 @@ impl Conversion<'_> {
             };
             let added = self.add(&bound, cells, &mut numbers, accounting, &place);
             let refused = added.or_else(|error| accounting.refuse(bound.with_cells(error, cells), place));
-            refused.map_err(|error| error.at_place(trace.name(), unit, number))
+            refused.map_err(|error| error.at_place(name, unit, number))
         })
     }
 
@@ -479,10 +503,11 @@ fn out_of_range(field: TableField, number: f64, expected: &'static str) -> Field
 pub(crate) fn no_map(trace: &Trace) -> Result<ImportError, ImportError> {
     let parts = trace.parts()?;
     let first = parts.first().unwrap_or(trace);
-    let source = Source::open(first, &map::TableForm::default(), delimiter(first)?)?;
+    let form = map::TableForm::default();
+    let source = Source::open(first, &form, delimiter(first)?)?;
     let names: Vec<&str> = source.names.iter().take(8).map(String::as_str).collect();
     let more = if source.names.len() > names.len() { ", ..." } else { "" };
-    let what = format!("a table in {} with the columns {}{more}", source.format, names.join(", "));
+    let what = format!("a table in {} with the columns {}{more}", format_in(first, &form)?, names.join(", "));
     let presets = fitting_presets(&source.names);
     let fits = if presets.is_empty() {
         String::new()

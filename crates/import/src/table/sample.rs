@@ -5,7 +5,7 @@ use miserly_workload::Trace;
 use super::cell::{Cell, Clock, Reading, number};
 use super::field::{TableFormat, Unit};
 use super::map::TableForm;
-use super::source::{Source, Wanted};
+use super::source::{Source, Wanted, format_in};
 use crate::error::ImportError;
 
 /// Rows that a proposal is made of.
@@ -33,7 +33,7 @@ pub(super) fn samples(
     let form = TableForm::default();
     let (names, format) = {
         let source = Source::open(trace, &form, delimiter)?;
-        (source.names, source.format)
+        (source.names, format_in(trace, &form)?)
     };
     let mut samples = vec![];
     let places: Vec<usize> = (0..names.len()).collect();

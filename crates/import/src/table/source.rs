@@ -28,30 +28,48 @@ impl Wanted {
 /// The work on a row: its cells, or why they are not valid, and its number from 1.
 pub(crate) type RowWork<'a> = dyn FnMut(Result<&[Cell<'_>], FieldError>, u64) -> Result<(), ImportError> + 'a;
 
+/// A table in memory, such as a data frame.
+pub trait Frame {
+    /// Returns the names of the columns.
+    fn names(&self) -> Vec<String>;
+
+    /// Calls `work` with the cells of these columns, by their places, of each row.
+    ///
+    /// # Errors
+    /// The first error of `work`, or a column that has no cells.
+    fn each(
+        &mut self,
+        columns: &[usize],
+        work: &mut dyn FnMut(&[Cell<'_>]) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError>;
+}
+
 /// A table that was opened: the names of its columns are known.
 pub(crate) struct Source<'a> {
     pub(crate) names: Vec<String>,
-    pub(crate) format: TableFormat,
     rows: Rows<'a>,
 }
 
 enum Rows<'a> {
+    Frame(&'a mut dyn Frame),
     Text(TextRows<'a>),
     Json(JsonRows<'a>),
     Parquet(ParquetRows),
 }
 
 impl<'a> Source<'a> {
+    /// Returns a table in memory.
+    pub(crate) fn of_frame(frame: &'a mut dyn Frame) -> Source<'a> {
+        Source { names: frame.names(), rows: Rows::Frame(frame) }
+    }
+
     /// Opens a table.
     pub(crate) fn open(
         trace: &'a Trace,
         form: &TableForm,
         delimiter: Option<u8>,
     ) -> Result<Source<'a>, ImportError> {
-        let format = match form.format {
-            Some(format) => format,
-            None => format_of(&trace.start(64)?),
-        };
+        let format = format_in(trace, form)?;
         let (names, rows) = match format {
             TableFormat::Parquet => {
                 let rows = ParquetRows::open(trace)?;
@@ -72,20 +90,27 @@ impl<'a> Source<'a> {
                 (names, Rows::Text(rows))
             }
         };
-        Ok(Source { names, format, rows })
+        Ok(Source { names, rows })
     }
 
     /// Returns what the number of a row counts.
     pub(crate) fn unit(&self) -> &'static str {
         match self.rows {
             Rows::Text(_) => "line",
-            Rows::Json(_) | Rows::Parquet(_) => "row",
+            Rows::Frame(_) | Rows::Json(_) | Rows::Parquet(_) => "row",
         }
     }
 
     /// Calls `work` with each row.
     pub(crate) fn each(&mut self, wanted: &Wanted, work: &mut RowWork<'_>) -> Result<(), ImportError> {
         match &mut self.rows {
+            Rows::Frame(frame) => {
+                let mut number = 0;
+                frame.each(&wanted.columns, &mut |cells| {
+                    number += 1;
+                    work(Ok(cells), number)
+                })
+            }
             Rows::Text(rows) => rows.each(wanted, self.names.len(), work),
             Rows::Json(rows) => {
                 let names: Vec<&str> =
@@ -94,6 +119,14 @@ impl<'a> Source<'a> {
             }
             Rows::Parquet(rows) => rows.each(wanted, work),
         }
+    }
+}
+
+/// Returns the format of a table: that of its form, or else by its first bytes.
+pub(crate) fn format_in(trace: &Trace, form: &TableForm) -> Result<TableFormat, ImportError> {
+    match form.format {
+        Some(format) => Ok(format),
+        None => Ok(format_of(&trace.start(64)?)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rendering of a page as HTML.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use super::assets::{Assets, embedded};
@@ -7,7 +9,7 @@ use super::claims::tables;
 use super::data::{Block, Page, Section};
 use super::figures::Figures;
 use super::table::table;
-use crate::chart::allowed;
+use crate::chart::{Chart, allowed, svg};
 
 /// Renders the page as one HTML file that loads nothing.
 ///
@@ -47,11 +49,26 @@ pub fn html(page: &Page) -> String {
     allowed(whole.into_string())
 }
 
-/// Renders sections of text and tables as a part of another page, such as a notebook. It has no script and no style.
+/// Renders sections as a part of another page, such as a notebook. It has no script and no style: charts are pictures.
 pub fn fragment(sections: &[Section]) -> String {
     let mut figures = Figures::default();
     let blocks = sections.iter().flat_map(|section| &section.blocks);
-    markup! { div { @for part in blocks { (block(part, "", &mut figures)) } } }.into_string()
+    let mut draw = |part: &Block| match part {
+        Block::Chart(chart) => picture(chart),
+        part => block(part, "", &mut figures),
+    };
+    markup! { div { @for part in blocks { (draw(part)) } } }.into_string()
+}
+
+/// Renders a chart as a picture.
+fn picture(chart: &Chart) -> Markup {
+    let data = format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(svg(chart)));
+    markup! {
+        figure {
+            img src=(data) alt=(chart.title) style="max-width: 100%";
+            @if let Some(caption) = &chart.caption { figcaption { (unbroken(caption)) } }
+        }
+    }
 }
 
 /// Renders the table of contents if there are several sections.

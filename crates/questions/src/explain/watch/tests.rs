@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use miserly_report::TableStyle;
 
 use super::*;
-use crate::commands::explain::clock::Clock;
-use crate::commands::explain::document::Document;
+use crate::explain::clock::Clock;
+use crate::explain::document::Document;
 
 const JOB: JobId = JobId(0);
 

@@ -3,7 +3,7 @@
 use miserly_core::{JobNumber, Procs, Request, Resources, StartReason};
 
 use super::*;
-use crate::commands::explain::story::{End, Event, MoveKind};
+use crate::explain::story::{End, Event, MoveKind};
 
 fn at(secs: i64) -> Time {
     Time::from_secs(secs).unwrap()
