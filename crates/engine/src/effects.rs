@@ -304,7 +304,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     fn choose_gpus(&self, number: i64) -> Vec<u32> {
         let Some(record) = self.jobs.get(number).filter(|record| record.gpus() > 0) else { return vec![] };
         let count = record.gpus();
-        if let Some(gpus) = self.setup.queue(&record.queue).and_then(Queue::classed_gpus) {
+        let queue = self.setup.queue(&record.queue);
+        if let Some(gpus) = queue.and_then(Queue::classed_gpus) {
             let placement = self.entry(number).and_then(|entry| entry.placement());
             return placement.map(|placement| gpus.indexes_of(placement)).unwrap_or_default();
         }
@@ -312,7 +313,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let mut held = self.unrecorded.gpus();
         held.extend(others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus));
         let all = 0..u32::try_from(self.setup.gpus).unwrap_or(u32::MAX);
-        all.filter(|gpu| !held.contains(gpu)).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+        let of_queue = queue.and_then(|queue| queue.gpus.as_ref()).map(|gpus| gpus.indexes());
+        let is_free =
+            |gpu: &u32| !held.contains(gpu) && of_queue.as_ref().is_none_or(|all| all.contains(gpu));
+        all.filter(is_free).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
 
     /// Runs an opportunistic job on idle resources, or parks it if there are none.

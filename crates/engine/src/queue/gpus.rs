@@ -155,7 +155,7 @@ impl QueueGpus {
     }
 
     /// Returns the index of each device, by position on the host.
-    fn indexes(&self) -> Vec<u32> {
+    pub(crate) fn indexes(&self) -> Vec<u32> {
         self.groups.iter().flat_map(|group| group.indexes.iter().copied()).collect()
     }
 
@@ -258,9 +258,14 @@ impl Record {
         let mut entry = Entry { request: Request { devices, ..entry.request }, planned_on: None, ..entry };
         if let State::Running { placement, .. } | State::Suspended { placement, .. } = &mut entry.state {
             let indexes = self.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default();
+            // Other queues may have those that are not in this one.
+            let has_all = |gpus: &QueueGpus| {
+                let all = gpus.indexes();
+                indexes.iter().all(|index| all.contains(index))
+            };
             let held = match (devices, queue.classed_gpus()) {
                 (Some(demand), Some(gpus)) => gpus.held(demand, &indexes),
-                _ => Some(vec![]),
+                _ => queue.gpus.as_deref().is_none_or(has_all).then(Vec::new),
             };
             let held = held.ok_or_else(|| {
                 format!(

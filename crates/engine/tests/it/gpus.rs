@@ -322,6 +322,30 @@ fn jobs_of_counted_gpus_run_on_under_classes() {
     assert_eq!(launched(&life, fourth), Some(vec![0]));
 }
 
+#[test]
+fn queues_have_gpus_of_their_own() {
+    let mut life = with_gpus(4);
+    let pool =
+        |gpus: u64| Calendar::constant(Resources::cpus(4).with(Kind::Memory, 500).with(Kind::Gpus, gpus));
+    life.setup.queues[0].pool = pool(3);
+    let mut second = life.setup.queues[0].clone();
+    (second.name, second.pool) = ("second".to_owned(), pool(1));
+    second.gpus = Some(Arc::new(QueueGpus { groups: vec![group("mi", &[2])], by_class: false }));
+    life.setup.queues.push(second);
+    set_classes(&mut life, vec![group("t4", &[0, 1]), group("a100", &[3])]);
+    life.begin(1, &Absence::default());
+    let job = life.submit(2, Submission { queue: Some("second".into()), ..gpu_job(1, 20) });
+    assert_eq!(launched(&life, job), Some(vec![2]));
+    // No GPU of a running job goes to another queue.
+    life.setup.queues[1].gpus =
+        Some(Arc::new(QueueGpus { groups: vec![group("t4", &[0])], by_class: false }));
+    set_classes(&mut life, vec![group("t4", &[1]), group("a100", &[2, 3])]);
+    let problem = life.set_up(3).unwrap_err();
+    assert_eq!(problem.job, Some(job), "{problem}");
+    life.end(4, job);
+    life.set_up(5).unwrap();
+}
+
 /// At no time do two jobs have the same whole GPU, nor shares of more than its memory; over restarts, cancellations and requeues.
 #[test]
 fn no_gpu_is_given_twice_nor_above_its_memory() {
@@ -447,9 +471,11 @@ fn the_time_of_gpus_counts_within_a_period() {
 fn a_resized_job_uses_its_gpus_for_the_time_of_its_window() {
     let hours = CpuHours { most: 100_000_000, days: 2 };
     let mut life = limited(Limits { gpu_hours: Some(hours), ..Limits::default() });
-    let wide = Submission { resizable: Some(1), cpus: 4, ..gpu_job(1, 40) };
-    let first = submit_as(&mut life, 1, 7, wide).unwrap();
-    life.ask_as(user(7), 6, DaemonRequest::Resize { job: first, cpus: 1 }).unwrap();
+    life.setup.queues[0].policy = "eqspatial(quantum=0)".parse().unwrap();
+    life.begin(1, &Absence::default());
+    let wide = || Submission { resizable: Some(1), cpus: 8, ..gpu_job(1, 40) };
+    let [first, second] = [7, 8].map(|uid| submit_as(&mut life, 1, uid, wide()).unwrap());
+    assert_eq!([first, second].map(|job| launched(&life, job)), [Some(vec![0]), Some(vec![1])]);
     life.end(21, first);
     match life.ask_as(user(7), 22, DaemonRequest::Limits).unwrap() {
         DaemonReply::Limits(report) => assert!((report.limits[0].used * 3600.0 - 20.0).abs() < 0.001),

@@ -48,6 +48,17 @@ impl Configuration {
     }
 }
 
+impl Configuration {
+    /// Returns what the executor uses of the GPUs: their nodes, and the UUIDs of parts. The driver may name whole ones only later.
+    pub(crate) fn hidden_gpus(&self) -> Vec<GpuDevice> {
+        let used = |gpu: &Gpu| {
+            let uuid = gpu.device.uuid.clone().filter(|uuid| uuid.starts_with("MIG-"));
+            GpuDevice { nodes: gpu.device.nodes.clone(), uuid }
+        };
+        self.gpus.iter().map(used).collect()
+    }
+}
+
 /// Returns the number of GPUs that a file lists, if it lists any.
 pub(super) fn count(file: &File) -> Option<i64> {
     let count = |written: Option<&Spanned<i64>>| written.map_or(1, |count| *count.get_ref());
@@ -233,8 +244,9 @@ pub(super) fn assign(file: &File, gpus: &[Gpu], queues: &mut [Queue]) -> Result<
         // Several queues share the GPUs of the pool by number.
         let is_own = has_names || with_gpus == 1;
         let most = if is_own { count } else { gpus.len() };
+        let is_known = has_names || gpus.iter().any(|gpu| gpu.class.is_some());
         let known = QueueGpus { groups: groups(all.take(most)), by_class: false };
-        if count == 0 || known.groups.is_empty() {
+        if count == 0 || !is_known {
             continue;
         }
         known.table().map_err(|error| Problem::new(tables(), error.to_string()))?;
@@ -263,13 +275,8 @@ pub(super) fn assign(file: &File, gpus: &[Gpu], queues: &mut [Queue]) -> Result<
     Ok(())
 }
 
-/// Returns GPUs by class, in the order of their indexes. GPUs of unknown types are no groups, if no type is known; else they
-/// are of the type `other`.
+/// Returns GPUs by class, in the order of their indexes. Those of an unknown type are of the type `other`.
 fn groups<'a>(gpus: impl Iterator<Item = (&'a Gpu, u32)>) -> Vec<GpuGroup> {
-    let gpus: Vec<(&Gpu, u32)> = gpus.collect();
-    if gpus.iter().all(|(gpu, _)| gpu.class.is_none()) {
-        return vec![];
-    }
     let mut groups: Vec<GpuGroup> = vec![];
     for (gpu, index) in gpus {
         let class = gpu.class.clone();
@@ -482,6 +489,63 @@ mod tests {
         check(&format!("{own}[pool]\ngpus = 0\n"), 0, &[], None);
     }
 
+    const SHARED: &str =
+        "[[gpu]]\ntype = \"t4\"\nmemory = \"16GiB\"\ncount = 2\nshares = true\nnodes = [\"/dev/t{}\"]\n";
+
+    #[test]
+    fn parts_and_shares_are_planned_by_class() {
+        let parts = "[[gpu]]\ntype = \"a100\"\ncount = 1\nnodes = [\"/dev/a{}\"]\nparts = [\n\
+             { type = \"1g\", uuid = \"MIG-1\" }, { type = \"1g\", uuid = \"MIG-2\" }, { type = \"3g\", nodes = [\"/dev/c\"], uuid = \"MIG-3\" } ]\n";
+        let text = format!("{SHARED}{parts}");
+        check(
+            &text,
+            0,
+            &["t4", "t4", "1g", "1g", "3g"],
+            Some(&["/dev/t0", "/dev/t1", "/dev/a2", "/dev/a2", "/dev/a2", "/dev/c"]),
+        );
+        let gpus = parsed(&text, 0).unwrap().queues[0].gpus.clone().unwrap();
+        let kinds = gpus.groups.iter().map(|group| (group.shares, group.part_of.as_deref(), group.memory));
+        assert_eq!(
+            kinds.collect::<Vec<_>>(),
+            [(true, None, Some(16 << 20)), (false, Some("a100"), None), (false, Some("a100"), None)]
+        );
+        assert!(gpus.by_class);
+        // A policy that plans no devices counts what is alike only by number.
+        let counted = format!("{parts}[[queue]]\nname = \"a\"\npolicy = \"slurm\"\n");
+        assert!(!parsed(&counted, 0).unwrap().queues[0].gpus.as_ref().unwrap().by_class);
+        let two = format!(
+            "[pool]\ngpus = 3\nmemory = \"8GiB\"\n{}queue = \"a\"\n[[gpu]]\ntype = \"mi\"\nqueue = \"b\"\n\
+             [[queue]]\nname = \"a\"\ncpus = 2\nmemory = \"2GiB\"\ngpus = 2\n[[queue]]\nname = \"b\"\ncpus = 2\nmemory = \"2GiB\"\ngpus = 1\n",
+            SHARED
+        );
+        let indexes = |queue: usize| {
+            parsed(&two, 0).unwrap().queues[queue].gpus.as_ref().unwrap().groups[0].indexes.clone()
+        };
+        assert_eq!([indexes(0), indexes(1)], [vec![0, 1], vec![2]]);
+        for (from, to, says) in [
+            ("gpus = 2\n", "gpus = 1\n", "queue \"a\": gpus = 1, and the tables [[gpu]] give it 2"),
+            ("queue = \"b\"\n", "", "some tables have a queue; write the queue of each"),
+            ("queue = \"b\"", "queue = \"c\"", "queue: there is no queue \"c\""),
+        ] {
+            let problem = parsed(&two.replacen(from, to, 1), 0).unwrap_err().to_string();
+            assert!(problem.contains(says), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_reload_compares_no_uuids_of_whole_gpus() {
+        let found = |uuid: Option<&str>, node: &str| {
+            let device = GpuDevice { nodes: vec![node.into()], uuid: uuid.map(str::to_owned) };
+            let gpus = vec![Gpu::detected(Some("t4".to_owned()), device)];
+            let machine = Machine { gpus, ..Machine::new((0..8).collect(), 1 << 24) };
+            Configuration::parse("daemon.toml", "[pool]\ngpus = 1\n", &machine).unwrap().hidden_gpus()
+        };
+        let before = found(None, "/dev/nvidia0");
+        assert_eq!(found(Some("GPU-1f"), "/dev/nvidia0"), before);
+        assert_ne!(found(Some("MIG-1f"), "/dev/nvidia0"), before);
+        assert_ne!(found(None, "/dev/nvidia1"), before);
+    }
+
     #[test]
     fn wrong_gpus_are_refused_with_their_line() {
         for (text, says) in [
@@ -492,6 +556,16 @@ mod tests {
             ("[[gpu]]\ncount = 2\nuuid = \"MIG-1\"\n", "daemon.toml:3: uuid: each GPU has its own"),
             ("[pool]\ngpus = 3\n[[gpu]]\ncount = 2\n", "daemon.toml:2: gpus = 3: the tables [[gpu]] list 2"),
             ("[[gpu]]\nkind = \"a100\"\n", "kind"),
+            ("[[gpu]]\nmemory = \"1GiB\"\n", "memory, shares and parts need its type"),
+            ("[[gpu]]\ntype = \"a\"\nshares = true\n", "shares = true needs its memory"),
+            (
+                &format!("{SHARED}[[queue]]\nname = \"a\"\npolicy = \"slurm\"\n"),
+                "queue \"a\": policy slurm plans GPUs as a number, and some are given in shares",
+            ),
+            (
+                "[[gpu]]\ntype = \"a\"\nnodes = [\"/dev/a\"]\nparts = [{ type = \"b\", count = 2 }]\n",
+                "GPU 1 is GPU 0 again",
+            ),
         ] {
             let problem = parsed(text, 0).unwrap_err().to_string();
             assert!(problem.contains(says), "{problem}");
