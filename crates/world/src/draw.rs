@@ -312,6 +312,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
     MachineSetup {
         queues,
         gpus: if draws.one_in(4) { 2 } else { 0 },
+        gpu_types: false,
         opportunistic: draws.one_in(2),
         cleanup: draws.ticks(3) * SECOND,
         grace: draws.ticks(3) * SECOND,
