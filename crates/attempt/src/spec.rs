@@ -211,6 +211,9 @@ pub struct CgroupSpec {
     /// Whether the processors of its window are taken from all other programs, as a partition.
     #[serde(default)]
     pub strict: bool,
+    /// Whether the group is there already, with a program that hides devices. A new group would hide none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hides_devices: bool,
 }
 
 /// An output file. It is created if it does not exist; its directory is not.

@@ -190,6 +190,10 @@ impl Driver {
                 self.ledger.set_capacity(capacity).map_err(|rule| self.source_error(now, None, rule))?;
                 cause = Some(BreachCause::Capacity);
             }
+            Some(Fault::Devices { cell, lost, .. }) => {
+                self.ledger.lose_devices(cell, lost).map_err(|rule| self.source_error(now, None, rule))?;
+                cause = Some(BreachCause::Capacity);
+            }
             None => {}
         }
         self.ledger.set_breach_cause(cause);

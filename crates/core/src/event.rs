@@ -1,5 +1,6 @@
 //! The input of a scheduler (events) and its output (reasons, refusals, effects).
 
+use crate::devices::CellId;
 use crate::{JobId, Procs, Request, Resources, Sizes, Span, Time};
 
 /// How a job ended.
@@ -123,6 +124,15 @@ pub enum Fault {
         /// The capacity of its pool.
         capacity: Resources,
     },
+    /// Devices of a cell were lost, or recovered. No job holds one of them.
+    Devices {
+        /// The queue, by position in its [`System`](crate::System).
+        queue: u32,
+        /// The cell.
+        cell: CellId,
+        /// The lost devices from now on: positions of the cell, one bit each.
+        lost: u64,
+    },
 }
 
 impl Fault {
@@ -130,7 +140,7 @@ impl Fault {
     pub(crate) fn concerns(&self, queue: u32) -> bool {
         match self {
             Fault::Away | Fault::Hosts => true,
-            Fault::Capacity { queue: its, .. } => *its == queue,
+            Fault::Capacity { queue: its, .. } | Fault::Devices { queue: its, .. } => *its == queue,
         }
     }
 }

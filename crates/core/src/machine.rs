@@ -398,7 +398,7 @@ impl Machine {
         let demand = self.demand(request);
         if let Some(table) = self.devices.as_ref().filter(|_| demand.devices().is_some()) {
             let rooms: Vec<Resources> = self.hosts.iter().map(|host| host.capacity).collect();
-            return self.fit_with_devices(&rooms, |cell| table.cell(cell).capacity, &demand).is_some();
+            return self.fit_with_devices(&rooms, |cell| table.cell(cell).most, &demand).is_some();
         }
         match self.spread {
             Spread::One => self.capacities.iter().any(|(capacity, _)| demand.amount().fits_in(capacity)),

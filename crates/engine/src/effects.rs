@@ -9,7 +9,7 @@ use miserly_marks::{mark, mark_variant};
 use crate::job::output_path;
 use crate::job::unrecorded::UnrecordedJobs;
 use crate::{
-    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, Record, Run,
+    Action, Attempt, Ending, Engine, JobStart, JobState, Journal, Launch, Launcher, Now, Queue, Record, Run,
 };
 
 impl<L: Launcher, J: Journal> Engine<L, J> {
@@ -297,19 +297,26 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         self.batch.act(Attempt { job: number, nth }, Action::Launch(Box::new(launch)));
     }
 
-    /// Returns the free GPUs with the lowest indexes for a job. The ledger guarantees that there are enough.
+    /// Returns the GPUs of a job: those that its ledger names, or the free ones with the lowest indexes, if the ledger counts them. It
+    /// guarantees that there are enough.
     ///
     /// An attempt has its GPUs until its end, so none is given twice. O(n) for n unfinished jobs, only for jobs with GPUs.
     fn choose_gpus(&self, number: i64) -> Vec<u32> {
-        let count = self.jobs.get(number).map_or(0, Record::gpus);
-        if count == 0 {
-            return vec![];
+        let Some(record) = self.jobs.get(number).filter(|record| record.gpus() > 0) else { return vec![] };
+        let count = record.gpus();
+        let queue = self.setup.queue(&record.queue);
+        if let Some(gpus) = queue.and_then(Queue::classed_gpus) {
+            let placement = self.entry(number).and_then(|entry| entry.placement());
+            return placement.map(|placement| gpus.indexes_of(placement)).unwrap_or_default();
         }
         let others = self.jobs.records().filter(|record| record.number != number);
         let mut held = self.unrecorded.gpus();
         held.extend(others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus));
         let all = 0..u32::try_from(self.setup.gpus).unwrap_or(u32::MAX);
-        all.filter(|gpu| !held.contains(gpu)).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+        let of_queue = queue.and_then(|queue| queue.gpus.as_ref()).map(|gpus| gpus.indexes());
+        let is_free =
+            |gpu: &u32| !held.contains(gpu) && of_queue.as_ref().is_none_or(|all| all.contains(gpu));
+        all.filter(is_free).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
 
     /// Runs an opportunistic job on idle resources, or parks it if there are none.

@@ -73,6 +73,7 @@ pub use now::{ClockMark, Now, wall_after, wall_span};
 pub use promise::counts::unclassified;
 pub use promise::earlier::jobs_of_promises;
 pub use promise::log::PromiseLog;
+pub use queue::gpus::{GpuGroup, QueueGpus};
 pub use queue::reservation::Reservation;
 pub use queue::setup::{ChargeTerms, IdleTerms, Queue, QueueState, QueueTerms, Setup};
 pub use request::account::{Account, AccountName, Caller, Credential, Group, QueueUsers};

@@ -297,6 +297,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         for (place, capacity) in self.pool_capacities() {
             let state = states.entry(self.setup.queues[place].name.clone()).or_default();
             state.capacity = Some(amounts(&capacity));
+            state.lost_gpus = self.unrecorded.gpus().into_iter().collect();
         }
     }
 

@@ -23,8 +23,12 @@ use crate::{AttemptId, syscall_filter};
 /// The major number of the GPUs of NVIDIA, and their minor numbers. Those above are of all GPUs together.
 const NVIDIA: DeviceRange = DeviceRange { kind: DeviceKind::Character, major: 195, minors: (0, 253) };
 
-/// The beginning of the path of a GPU of NVIDIA.
-const NVIDIA_NODE: &str = "/dev/nvidia";
+/// The beginnings of the paths of nodes whose minor number follows, with their major numbers.
+const NUMBERED: [(&str, u32); 3] =
+    [("/dev/nvidia", NVIDIA.major), ("/dev/dri/card", 226), ("/dev/dri/renderD", 226)];
+
+/// The same of the nodes of parts, whose major number the kernel chooses, and the name of their driver.
+const PART_NODE: (&str, &str) = ("/dev/nvidia-caps/nvidia-cap", "nvidia-caps");
 
 /// The beginning of the UUID of a part of a GPU (Multi-Instance GPU).
 const PART: &str = "MIG-";
@@ -88,8 +92,8 @@ pub(crate) fn indexes(own: &[u32]) -> String {
 
 /// Returns the rules for a job with these GPUs, by index.
 ///
-/// A node that does not exist is left out: there is nothing to open. The numbers of GPUs of NVIDIA are known also then, and
-/// all of them are hidden, because their nodes appear when a program uses the driver for the first time.
+/// All GPUs of NVIDIA are hidden. A node that does not exist yet is hidden by its number, if that is known: nodes appear when a
+/// program uses the driver for the first time.
 pub(crate) fn rules(gpus: &[GpuDevice], own: &[u32]) -> DeviceRules {
     let devices = |gpu: &GpuDevice| gpu.nodes.iter().filter_map(|node| device_of(node)).collect::<Vec<_>>();
     let all: BTreeSet<Device> = gpus.iter().flat_map(devices).collect();
@@ -102,11 +106,25 @@ pub(crate) fn rules(gpus: &[GpuDevice], own: &[u32]) -> DeviceRules {
 }
 
 fn device_of(node: &Path) -> Option<Device> {
-    let minor = node.to_str().and_then(|path| path.strip_prefix(NVIDIA_NODE)?.parse().ok());
-    match minor {
-        Some(minor) => Some(Device { kind: NVIDIA.kind, major: NVIDIA.major, minor }),
-        None => Device::of_node(node).ok().flatten(),
+    let drivers = || std::fs::read_to_string("/proc/devices").unwrap_or_default();
+    numbered(node, drivers).or_else(|| Device::of_node(node).ok().flatten())
+}
+
+/// Returns the device of a node by its name, whether it exists or not. `drivers` returns the content of `/proc/devices`.
+fn numbered(node: &Path, drivers: impl Fn() -> String) -> Option<Device> {
+    let path = node.to_str()?;
+    let device = |major, minor| Device { kind: DeviceKind::Character, major, minor };
+    let known =
+        NUMBERED.iter().find_map(|(begin, major)| Some((major, path.strip_prefix(begin)?.parse().ok()?)));
+    if let Some((major, minor)) = known {
+        return Some(device(*major, minor));
     }
+    let minor = path.strip_prefix(PART_NODE.0)?.parse().ok()?;
+    let drivers = drivers();
+    let characters = drivers.lines().take_while(|line| !line.starts_with("Block"));
+    let mut majors =
+        characters.filter_map(|line| line.trim().split_once(' ')).filter(|(_, name)| *name == PART_NODE.1);
+    Some(device(majors.next()?.0.parse().ok()?, minor))
 }
 
 /// What hides devices from the control groups of attempts.
@@ -148,7 +166,7 @@ impl DeviceHider {
     /// Creates the group of an attempt, and hides devices from it.
     ///
     /// # Errors
-    /// The kernel refuses it, or the process has ended.
+    /// The kernel refuses it. [`io::ErrorKind::UnexpectedEof`] or [`io::ErrorKind::BrokenPipe`]: the process has ended.
     pub(crate) fn hide(&self, attempt: AttemptId, rules: DeviceRules) -> io::Result<()> {
         match self {
             DeviceHider::Own(tree) => hide(tree, attempt, &rules),
@@ -173,7 +191,7 @@ impl HiderConnection {
         match reply.strip_suffix('\n') {
             Some("") => Ok(()),
             Some(problem) => Err(io::Error::other(problem.to_owned())),
-            None => Err(io::Error::other("the process that hides devices has ended")),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }
@@ -200,9 +218,10 @@ pub(crate) fn serve() -> io::Result<()> {
     Ok(())
 }
 
+/// Hides devices in the group of an attempt. A group that an earlier try left is replaced, so that no second program is attached.
 fn hide(tree: &Tree, attempt: AttemptId, rules: &DeviceRules) -> io::Result<()> {
     let job = tree.job(attempt.job.unsigned_abs(), attempt.nth);
-    job.create().and_then(|()| job.hide_devices(rules)).map_err(io::Error::other)
+    job.remove().and_then(|()| job.create()).and_then(|()| job.hide_devices(rules)).map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -233,6 +252,24 @@ mod tests {
         let rules = rules(&gpus, &[0]);
         assert_eq!(rules.hidden, [NVIDIA, zero.into(), full.into()]);
         assert_eq!(rules.own, [zero, nvidia(0)]);
+    }
+
+    #[test]
+    fn nodes_that_do_not_exist_yet_have_their_numbers() {
+        let drivers =
+            || "Character devices:\n  1 mem\n236 nvidia-caps\nBlock devices:\n  7 nvidia-caps\n".to_owned();
+        let device = |major, minor| Some(Device { kind: DeviceKind::Character, major, minor });
+        for (node, expect) in [
+            ("/dev/nvidia7", device(195, 7)),
+            ("/dev/dri/renderD140", device(226, 140)),
+            ("/dev/dri/card3", device(226, 3)),
+            ("/dev/nvidia-caps/nvidia-cap21", device(236, 21)),
+            ("/dev/nvidiactl", None),
+            ("/dev/zero", None),
+        ] {
+            assert_eq!(numbered(Path::new(node), drivers), expect, "{node}");
+        }
+        assert_eq!(numbered(Path::new("/dev/nvidia-caps/nvidia-cap21"), String::new), None);
     }
 
     #[test]

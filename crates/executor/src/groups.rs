@@ -116,6 +116,7 @@ impl JobGroups {
             early_on_all: place.in_systemd,
             raises: place.facts.raises,
             strict: strict && place.facts.has_partitions,
+            hides_devices: place.hider.is_some(),
         })
     }
 
@@ -129,6 +130,14 @@ impl JobGroups {
             LaunchFailure::new(LaunchFailureKind::Final, &format!("{wrong}; nothing was launched"))
         })?;
         hider.hide(attempt, gpus::rules(gpus, own)).map_err(|error| {
+            let is_gone = matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe);
+            if is_gone && matches!(hider, DeviceHider::Process(_)) {
+                // This process may not attach programs itself, nor start one that may. The next executor has one; jobs run on.
+                crate::server::log(
+                    &"the process that hides devices has ended; the executor ends, and another one begins",
+                );
+                std::process::exit(1);
+            }
             let message = format!("the GPUs of other jobs cannot be hidden from it: {error}");
             LaunchFailure::new(LaunchFailureKind::Temporary, &message)
         })

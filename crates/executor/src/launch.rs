@@ -125,7 +125,7 @@ impl LaunchRequest {
             return Err(InvalidRequest(format!("its user did not submit it to queue {:?}", self.queue)));
         }
         let gpus = self.gpus.as_ref().map_or(0, Vec::len) as u64;
-        if gpus > submission.gpus.unwrap_or(0) {
+        if gpus > submission.gpu_count() {
             return Err(InvalidRequest("its user did not request so many GPUs".to_owned()));
         }
         let asked = submission.memory.filter(|bytes| *bytes > 0).map(|bytes| bytes.div_ceil(1024));

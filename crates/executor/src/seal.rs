@@ -124,9 +124,28 @@ struct Sealed<'a> {
 struct Placement<'a> {
     queue: Option<&'a str>,
     memory: Option<u64>,
+    /// Left out where there are none, so that the seals of earlier versions stay valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpus: Option<SealedGpus<'a>>,
     array: Option<&'a Array>,
     retry: Option<&'a Retry>,
     restartable: bool,
+}
+
+/// The GPUs of a submission.
+#[derive(Serialize)]
+struct SealedGpus<'a> {
+    count: u64,
+    kind: Option<&'a str>,
+    memory: Option<u64>,
+}
+
+impl<'a> SealedGpus<'a> {
+    fn new(submission: &'a Submission) -> Option<SealedGpus<'a>> {
+        let (kind, memory) = (submission.gpu_type.as_deref(), submission.gpu_memory);
+        let count = submission.gpu_count();
+        (count > 0).then_some(SealedGpus { count, kind, memory })
+    }
 }
 
 impl Key {
@@ -249,6 +268,7 @@ impl Key {
             placement: issue.map(|_| Placement {
                 queue: submission.queue.as_deref(),
                 memory: submission.memory,
+                gpus: SealedGpus::new(submission),
                 array: submission.array.as_ref(),
                 retry: submission.retry.as_ref(),
                 restartable: submission.restartable,
@@ -320,10 +340,12 @@ mod tests {
         let verified = key.verified(Some(&text), &submission(), NOW).unwrap();
         assert_eq!((verified.uid, verified.gid, verified.user.as_str()), ANN);
         // What does not choose what runs may change: a job can be extended.
-        let longer = Submission { time: 7.0, cpus: 2, gpus: Some(1), ..submission() };
+        let longer = Submission { time: 7.0, cpus: 2, ..submission() };
         assert!(key.verified(Some(&text), &longer, NOW).is_ok());
         let raw = |name: &[u8]| vec![RawVariable { name: name.to_vec(), value: vec![255] }];
-        let changes: [&dyn Fn(&mut Submission); 20] = [
+        let changes: [&dyn Fn(&mut Submission); 22] = [
+            &|job| job.gpus = Some(1),
+            &|job| job.gpu_memory = Some(1 << 30),
             &|job| job.queue = Some("other".into()),
             &|job| job.memory = Some(1 << 30),
             &|job| job.array = Some(Array::range(0, 1, 1)),

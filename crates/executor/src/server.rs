@@ -83,7 +83,7 @@ pub fn identity() -> String {
     format!("{}, executor {:016x}", shim::identity(), shim::hash(&SOURCES))
 }
 
-fn log(message: &dyn std::fmt::Display) {
+pub(crate) fn log(message: &dyn std::fmt::Display) {
     eprintln!("miserly-executor: {message}");
 }
 

@@ -92,7 +92,17 @@ fn group(tree: &Path, cpu: u32) -> Result<CgroupSpec, Box<dyn Error>> {
     tree.settle_weight()?;
     let (memory, pids) = (None, None);
     let tree = tree.group().path().to_owned();
-    Ok(CgroupSpec { tree, shims: None, can, memory, pids, early_on_all: false, raises: true, strict: false })
+    Ok(CgroupSpec {
+        tree,
+        shims: None,
+        can,
+        memory,
+        pids,
+        early_on_all: false,
+        raises: true,
+        strict: false,
+        hides_devices: false,
+    })
 }
 
 /// Returns the share of each repetition.

@@ -97,6 +97,7 @@ fn group(tree: &Tree, cpu: u32) -> Result<CgroupSpec, Box<dyn Error>> {
         early_on_all: false,
         raises: false,
         strict: false,
+        hides_devices: false,
     })
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn bring_up_to_date(journal: &mut impl Journal, host: &impl Host) -> 
 
 /// Adds the GPUs of an attempt to its record, which a restore took over without them. Returns whether there are any.
 fn add_gpus(record: &mut Record, attempt: Attempt, host: &impl Host) -> bool {
-    let wants = record.submission.gpus.is_some_and(|count| count > 0);
+    let wants = record.submission.gpu_count() > 0;
     let lacks = |run: &&mut Run| wants && run.nth == attempt.nth && run.gpus.is_empty();
     let Some(run) = record.run.as_mut().filter(lacks) else { return false };
     run.gpus = host.spec(attempt).as_ref().map(gpus_of).unwrap_or_default();

@@ -112,6 +112,7 @@ fn setup() -> Result<Setup, Failure> {
             pool: Calendar::constant(Resources::cpus(2)),
             classes: None,
             charge: None,
+            gpus: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0, 1],
@@ -125,7 +126,6 @@ fn setup() -> Result<Setup, Failure> {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     })

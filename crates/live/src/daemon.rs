@@ -437,6 +437,7 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         pool: queue.pool.calendar(monday),
         classes: queue.classes.clone(),
         charge: configuration.charge,
+        gpus: queue.gpus.clone(),
         terms: queue.terms.clone(),
     };
     let opportunistic_cpus = configuration.opportunistic_cpus.clone();
@@ -444,7 +445,6 @@ pub(crate) fn setup_of(configuration: &Configuration, clock: &BootClock) -> Setu
         queues: configuration.queues.iter().map(queue).collect(),
         cpus: configuration.cpus.clone(),
         gpus: configuration.pool.most().get(Kind::Gpus),
-        gpu_types: configuration.gpu_types(),
         topology: configuration.topology.clone(),
         whole_cores: configuration.whole_cores,
         grace: configuration.grace,

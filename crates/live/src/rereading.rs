@@ -88,8 +88,9 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
     ) -> Result<Option<String>, DaemonError> {
         // A running daemon cannot change these options.
         let fixed = |configuration: &Configuration| {
-            let Configuration { state, socket, access, cgroup, user, allow_root, rules, gpus, .. } =
+            let Configuration { state, socket, access, cgroup, user, allow_root, rules, .. } =
                 configuration.clone();
+            let gpus = configuration.hidden_gpus();
             let is_strict = configuration.queues.iter().any(|queue| queue.terms.strict);
             (state, socket, access, cgroup, user, allow_root, rules, gpus, is_strict)
         };
@@ -99,7 +100,7 @@ impl<F: Fn() -> Result<Configuration, String>> Rereading<'_, F> {
         };
         if fixed(&configuration) != fixed(self.first) {
             let problem = "with another state, socket, access, cgroup or user, other rules for jobs of users, another priority, other programs of queues, \
-                           other GPUs, or the first strict queue, the daemon has to be started again";
+                           other device nodes of GPUs, or the first strict queue, the daemon has to be started again";
             return Ok(Some(problem.to_owned()));
         }
         match engine.reconfigure(clock.read(), setup_of(&configuration, clock)) {

@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 use crate::problem::Problem;
 use crate::quantity::kilobytes;
 
-/// GPUs of a host that are alike.
+/// GPUs of a host that are alike. It is a table `[[host.gpu]]` of a machine file, and `[[gpu]]` of a daemon.
 ///
 /// ```toml
 /// [[host.gpu]]
@@ -15,22 +15,26 @@ use crate::quantity::kilobytes;
 /// memory = "80GiB"
 /// count = 8
 /// ```
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct GpuFile {
-    /// The type by which jobs request them: letters, digits, `.`, `_` and `-`.
+    /// The type by which jobs request them: letters, digits, `.`, `_` and `-`. A daemon detects a missing one.
     #[serde(rename = "type")]
-    pub kind: Spanned<String>,
+    pub kind: Option<Spanned<String>>,
     /// The memory of each, with a unit. Unknown if missing.
     pub memory: Option<Spanned<Value>>,
     /// Their number. 1 if missing.
     pub count: Option<Spanned<i64>>,
     /// Whether jobs may share one by its memory.
-    #[serde(default)]
     pub shares: bool,
     /// The parts (MIG instances) of each. Jobs then get the parts, and none gets a whole one.
-    #[serde(default)]
     pub parts: Vec<Spanned<PartFile>>,
+    /// The device nodes of each. Only a daemon uses them.
+    pub nodes: Vec<Spanned<String>>,
+    /// The UUID. Only a daemon uses it.
+    pub uuid: Option<Spanned<String>>,
+    /// The queue whose jobs may have them. Only a daemon uses it.
+    pub queue: Option<Spanned<String>>,
 }
 
 /// Parts of a GPU that are alike.
@@ -44,6 +48,11 @@ pub struct PartFile {
     pub memory: Option<Spanned<Value>>,
     /// Their number on each GPU. 1 if missing.
     pub count: Option<Spanned<i64>>,
+    /// The device nodes of each, besides those of the GPU. Only a daemon uses them.
+    #[serde(default)]
+    pub nodes: Vec<Spanned<String>>,
+    /// The UUID. Only a daemon uses it.
+    pub uuid: Option<Spanned<String>>,
 }
 
 /// Returns the devices of a host that these tables describe, in order. `of` begins the messages: `host "a"`.
@@ -51,13 +60,20 @@ pub struct PartFile {
 /// # Errors
 /// The first mistake.
 pub fn device_groups(of: &str, gpus: &[Spanned<GpuFile>]) -> Result<Vec<DeviceGroup>, Problem> {
-    let groups = gpus.iter().map(|gpu| groups(of, gpu)).collect::<Result<Vec<_>, _>>()?;
+    let groups = gpus.iter().map(|gpu| device_groups_of(of, gpu)).collect::<Result<Vec<_>, _>>()?;
     Ok(groups.into_iter().flatten().collect())
 }
 
-fn groups(of: &str, written: &Spanned<GpuFile>) -> Result<Vec<DeviceGroup>, Problem> {
+/// Returns the devices of a table: the GPUs, or their parts by kind. `of` begins the messages.
+///
+/// # Errors
+/// The first mistake.
+pub fn device_groups_of(of: &str, written: &Spanned<GpuFile>) -> Result<Vec<DeviceGroup>, Problem> {
     let gpu = written.get_ref();
-    let (kind, memory, count) = described(of, &gpu.kind, gpu.memory.as_ref(), gpu.count.as_ref())?;
+    let lacks_type =
+        || Problem::new(written.span(), format!("{of}: gpu: write its type, such as type = \"a100\""));
+    let kind = gpu.kind.as_ref().ok_or_else(lacks_type)?;
+    let (kind, memory, count) = described(of, kind, gpu.memory.as_ref(), gpu.count.as_ref())?;
     let problem = |text: &str| Problem::new(written.span(), format!("{of}: gpu {kind:?}: {text}"));
     match (&gpu.parts[..], gpu.shares) {
         ([], shares) => {

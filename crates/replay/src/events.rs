@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use miserly_core::devices::CellId;
 use miserly_core::{EndHow, Fault, Span, State, Time};
 use miserly_engine::{CheckpointLine, EffectLine, RoundLine, resources};
 use miserly_sim::{ExternalEvents, ReplayLog, RunRecord};
@@ -60,10 +61,11 @@ fn outside(
     last: Option<Time>,
     ended: Vec<(i64, EndHow)>,
 ) -> ExternalEvents {
-    let fault = match round.capacity {
+    let fault = match (round.capacity, round.lost) {
         _ if round.away => Some(Fault::Away),
-        Some((queue, amounts)) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
-        None => None,
+        (Some((queue, amounts)), _) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
+        (None, Some((queue, cell, lost))) => Some(Fault::Devices { queue, cell: CellId(cell), lost }),
+        (None, None) => None,
     };
     ExternalEvents {
         at: round.at,

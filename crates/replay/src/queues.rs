@@ -1,6 +1,9 @@
 //! The queues of a replay: empty, from a checkpoint, or after a change of the setup.
 
-use anyhow::{Context, anyhow};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use miserly_core::devices::{CellId, DeviceTable};
 use miserly_core::{
     Driver, Entry, EventOrder, JobId, Ledger, LedgerState, Machine, Request, Resources, Sizes, System,
 };
@@ -24,6 +27,7 @@ pub(crate) fn at_checkpoint(began: &Began, checkpoint: &CheckpointLine) -> anyho
         Ok(Contents {
             jobs: handles.by_ref().zip(entries).collect(),
             capacity: queue.capacity.map(resources),
+            lost: queue.lost.iter().map(|(cell, names)| (CellId(*cell), *names)).collect(),
             state: queue.state.state(),
         })
     };
@@ -42,6 +46,13 @@ pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::R
         // A capacity loss persists as long as the pool is the same.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
+        let old = last.queues.iter().find(|old| old.name == queue.name).and_then(|old| old.gpus.as_ref());
+        if old != queue.gpus.as_ref() {
+            bail!(
+                "the GPUs of queue {} changed, and the journal does not say what its jobs have of them; begin later (--from)",
+                queue.name
+            );
+        }
         let resizes = queue.policy.parse::<PolicySpec>()?.needs().resizing;
         let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
         let entry = |job| {
@@ -51,7 +62,8 @@ pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::R
             let sizes = entry.request.sizes.or(resizes.then_some(fixed));
             (job, Entry { request: Request { queue: place, sizes, ..entry.request }, ..entry })
         };
-        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, state: ledger.state() })
+        let lost = ledger.machine().devices().map(DeviceTable::lost).unwrap_or_default();
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, lost, state: ledger.state() })
     })
 }
 
@@ -61,6 +73,8 @@ struct Contents {
     jobs: Vec<(JobId, Entry)>,
     /// The present capacity of its pool, if it is not the full one.
     capacity: Option<Resources>,
+    /// The lost devices of its cells.
+    lost: Vec<(CellId, u64)>,
     /// The state of its policy besides that of jobs.
     state: LedgerState,
 }
@@ -74,7 +88,9 @@ fn system(
         let machine = machine(queue)?;
         let policy: PolicySpec = queue.policy.parse()?;
         let policy = policy.build(&machine, 0)?;
-        let Contents { jobs, capacity, state } = contents(queue)?;
+        let Contents { jobs, capacity, lost, state } = contents(queue)?;
+        let table = machine.devices().map(|table| Arc::new(table.clone().with_lost(&lost)));
+        let machine = machine.with_devices(table);
         let ledger = Ledger::restored(machine, jobs).and_then(|ledger| match capacity {
             Some(capacity) => ledger.with_capacity(capacity),
             None => Ok(ledger),

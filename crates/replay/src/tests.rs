@@ -22,6 +22,7 @@ fn began(policy: &str) -> Began {
             again: None,
             classes: None,
             charge: None,
+            gpus: None,
             once: vec![],
         }],
         opportunistic: None,

@@ -27,4 +27,4 @@ pub use amounts::{Amounts, amounts, resources};
 pub use entry::SavedEntry;
 pub use policy_state::SavedLedgerState;
 pub use promise::SavedBreachCause;
-pub use request::{SavedForm, SavedRequest};
+pub use request::{SavedDevices, SavedForm, SavedRequest};

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use miserly_core::devices::{ClassSet, DeviceDemand, ShareAmount};
 use miserly_core::{Constraints, Form, HostGroup, Kind, Request, Resources, Sizes, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub struct SavedRequest {
     /// The resource that the site defines.
     #[serde(default)]
     pub other: u64,
+    /// The devices by class, if it requests any of a machine that plans them so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices: Option<SavedDevices>,
     /// The form over several hosts, unless it is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<SavedForm>,
@@ -52,6 +56,44 @@ pub struct SavedRequest {
     /// The least and the most processors between which it may be resized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<[u64; 2]>,
+}
+
+/// A stored demand for devices. The classes are those of the machine, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SavedDevices {
+    /// Whole devices: their number, and the classes.
+    Whole(u32, u64),
+    /// Memory of one device, in kB, and the classes.
+    Memory(u64, u64),
+    /// Thousandths of the memory of one device, and the classes.
+    Thousandths(u32, u64),
+}
+
+impl SavedDevices {
+    fn new(demand: DeviceDemand) -> SavedDevices {
+        let classes = demand.classes().bits();
+        match demand {
+            DeviceDemand::Whole { count, .. } => SavedDevices::Whole(count, classes),
+            DeviceDemand::Share { amount: ShareAmount::Memory(memory), .. } => {
+                SavedDevices::Memory(memory, classes)
+            }
+            DeviceDemand::Share { amount: ShareAmount::Thousandths(part), .. } => {
+                SavedDevices::Thousandths(part, classes)
+            }
+        }
+    }
+
+    fn demand(self) -> DeviceDemand {
+        let share = |amount, classes| DeviceDemand::Share { amount, classes: ClassSet::from_bits(classes) };
+        match self {
+            SavedDevices::Whole(count, classes) => {
+                DeviceDemand::Whole { count, classes: ClassSet::from_bits(classes) }
+            }
+            SavedDevices::Memory(memory, classes) => share(ShareAmount::Memory(memory), classes),
+            SavedDevices::Thousandths(part, classes) => share(ShareAmount::Thousandths(part), classes),
+        }
+    }
 }
 
 /// A stored form of a job over several hosts.
@@ -97,6 +139,7 @@ impl SavedRequest {
             memory: request.demand.get(Kind::Memory),
             gpus: request.demand.get(Kind::Gpus),
             other: request.demand.get(Kind::Other),
+            devices: request.devices.map(SavedDevices::new),
             form: SavedForm::new(request.form),
             user: request.user,
             group: request.group,
@@ -125,6 +168,7 @@ impl SavedRequest {
             restartable: self.restartable,
         };
         Request {
+            devices: self.devices.map(SavedDevices::demand),
             form: self.form.map_or(Form::ANY, SavedForm::form),
             user: self.user,
             group: self.group,

@@ -1,6 +1,6 @@
 //! Writes the fixture of the present format: a state that every later version must open.
 //!
-//! `cargo run -p miserly-store --example write-fixture` replaces `tests/data/state-10`.
+//! `cargo run -p miserly-store --example write-fixture` replaces `tests/data/state-11`.
 
 use std::error::Error;
 use std::fs;
@@ -15,7 +15,7 @@ mod content;
 mod fixture_content;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-10");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-11");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }

@@ -25,7 +25,8 @@ use super::mark::CommitMark;
 /// | 8 | shims wait for the windows of their jobs; jobs are resizable, and want a number of processors |
 /// | 9 | a launch is the cause of a late start |
 /// | 10 | jobs request GPUs of a type, queues have a charge, and users limits of GPUs |
-pub(super) const FORMAT: u32 = 10;
+/// | 11 | queues have GPUs by class, jobs their devices and shares of the memory of a GPU |
+pub(super) const FORMAT: u32 = 11;
 
 /// The name of the value that holds the format.
 pub(super) const FORMAT_KEY: &str = "format";

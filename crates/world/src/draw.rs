@@ -4,6 +4,7 @@
 //! left out most of the time.
 
 use miserly_core::draw;
+use miserly_policies::PolicySpec;
 
 use crate::step::{
     Condition, Event, Habit, MachineSetup, MainSignal, ProgramHabit, Request, SECOND, Script, Step, Wish,
@@ -236,7 +237,38 @@ pub fn script(seed: u64, steps: usize, wide: bool) -> Script {
     };
     let steps = (0..steps).flat_map(|_| maker.steps()).take(steps).collect();
     let groups = Draws { seed, sequence: 4, nth: 0 }.one_in(4);
-    Script { machine, stored: wide && seed % STORED == 1, groups, wide, steps }
+    let mut script = Script { machine, stored: wide && seed % STORED == 1, groups, wide, steps };
+    give_types(&mut Draws { seed, sequence: 6, nth: 0 }, &mut script);
+    script
+}
+
+/// Gives the GPUs of a script types and shares, if its first queue plans devices.
+fn give_types(draws: &mut Draws, script: &mut Script) {
+    let plans = |policy: &str| policy.parse().is_ok_and(|policy: PolicySpec| policy.needs().devices);
+    if script.machine.gpus == 0 || !plans(&script.machine.queues[0].0) {
+        return;
+    }
+    let classes = |machine: &mut MachineSetup| {
+        if machine.gpus > 0 {
+            (machine.gpus, machine.gpu_types) = (3, true);
+        }
+    };
+    classes(&mut script.machine);
+    for step in &mut script.steps {
+        match step {
+            Step::Reload { machine } if !draws.one_in(8) => classes(machine),
+            Step::Submit { wish, .. } if wish.queue == 0 => {
+                let kind = draws.below(6);
+                match kind {
+                    0 | 1 => (wish.gpus, wish.gpu_share) = (0, 1 + draws.below(16)),
+                    2 => (wish.gpus, wish.gpu_type) = (1, Some("t4".to_owned())),
+                    3 => (wish.gpus, wish.gpu_type) = (1, Some("a100".to_owned())),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Lets the first queue of a script of a seed write suspended jobs out, by commands that may fail or be late.
@@ -254,7 +286,7 @@ pub fn write_out(seed: u64, script: &mut Script) {
         match step {
             Step::Reload { machine } if !draws.one_in(4) => write(machine, &mut draws),
             Step::Submit { wish, .. } => {
-                wish.gpus = 0;
+                (wish.gpus, wish.gpu_type, wish.gpu_share) = (0, None, 0);
                 wish.restartable |= !draws.one_in(8);
                 wish.memory = Some(draws.of(&WRITTEN));
                 for habit in &mut wish.runs {
@@ -280,6 +312,7 @@ fn machine(draws: &mut Draws) -> MachineSetup {
     MachineSetup {
         queues,
         gpus: if draws.one_in(4) { 2 } else { 0 },
+        gpu_types: false,
         opportunistic: draws.one_in(2),
         cleanup: draws.ticks(3) * SECOND,
         grace: draws.ticks(3) * SECOND,

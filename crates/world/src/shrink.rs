@@ -42,7 +42,7 @@ fn simplify(best: &mut Script, fails: &impl Fn(&Script) -> bool) {
             |wish| wish.retry = 0,
             |wish| wish.early = false,
             |wish| wish.hold = false,
-            |wish| wish.gpus = 0,
+            |wish| (wish.gpus, wish.gpu_type, wish.gpu_share) = (0, None, 0),
             |wish| wish.memory = None,
             |wish| (wish.resizable, wish.resize_signal) = (None, false),
         ];

@@ -272,6 +272,12 @@ pub struct Wish {
     pub memory: Option<u64>,
     /// GPUs.
     pub gpus: u64,
+    /// The type of the GPUs, if it is not any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_type: Option<String>,
+    /// The share of the memory of one GPU instead, GiB.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gpu_share: u64,
     /// Time limit, seconds.
     pub time: u32,
     /// Earliest start, ticks from now.
@@ -369,6 +375,9 @@ pub struct MachineSetup {
     pub queues: Vec<(String, u64)>,
     /// GPUs, all in the first pool.
     pub gpus: u64,
+    /// Whether the last of them is of another type, and the others are given in shares.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gpu_types: bool,
     /// Whether idle resources go to jobs ahead of their windows.
     pub opportunistic: bool,
     /// Time after a window until its resources are free, ticks.
@@ -477,6 +486,11 @@ impl fmt::Display for Step {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(amount: &u64) -> bool {
+    *amount == 0
+}
+
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "queue {}, {} cpus, {} s", self.queue, self.cpus, self.time)?;
@@ -488,7 +502,10 @@ impl fmt::Display for Wish {
             write!(f, ", {memory} B of memory")?;
         }
         if self.gpus > 0 {
-            write!(f, ", {} GPUs", self.gpus)?;
+            write!(f, ", {} GPUs {}", self.gpus, self.gpu_type.as_deref().unwrap_or("of any type"))?;
+        }
+        if self.gpu_share > 0 {
+            write!(f, ", {} GiB of a GPU", self.gpu_share)?;
         }
         let times =
             [("begin in", self.begin), ("deadline in", self.deadline), ("start within", self.start_within)];
@@ -555,7 +572,7 @@ impl fmt::Display for MachineSetup {
         for (policy, cpus) in &self.queues {
             write!(f, "{policy} on {cpus} cpus, ")?;
         }
-        write!(f, "{} GPUs, ", self.gpus)?;
+        write!(f, "{} GPUs{}, ", self.gpus, if self.gpu_types { " of two types" } else { "" })?;
         let early = if self.opportunistic { "" } else { "no " };
         write!(f, "{early}early runs, cleanup {}, grace {}", Seconds(self.cleanup), Seconds(self.grace))?;
         write!(f, ", slack {}", Seconds(self.slack))?;

@@ -17,12 +17,13 @@ use miserly_api::model::{
 };
 use miserly_core::{Calendar, Kind, OpportunisticConfig, Resources, Span, Time};
 use miserly_engine::{
-    DaemonInfo, DaemonReply, DaemonRequest, EngineError, IdleTerms, Input, JobRow, JobState, JournalError,
-    Limits, Now, Queue, QueueTerms, Record, RequestError, Requester, Setup, Topology, UserLimits,
-    WaitingShimLimits,
+    DaemonInfo, DaemonReply, DaemonRequest, EngineError, GpuGroup, IdleTerms, Input, JobRow, JobState,
+    JournalError, Limits, Now, Queue, QueueGpus, QueueTerms, Record, RequestError, Requester, Setup,
+    Topology, UserLimits, WaitingShimLimits,
 };
 use miserly_launcher::{BootClock, StartError, StartOptions, UnknownAttempts, start};
 use miserly_marks::{mark, mark_variant};
+use miserly_policies::PolicySpec;
 
 use crate::asked::{caller, check_reply, secret};
 use crate::checks::absence::Alone;
@@ -163,6 +164,9 @@ type Reply = Receiver<Result<DaemonReply, Problem>>;
 
 /// The failure of a rule.
 pub(crate) type Checked = Result<(), String>;
+
+/// The memory of a GPU that is given in shares, kB.
+pub(crate) const SHARED_MEMORY: u64 = 16 << 20;
 
 impl World {
     fn new(script: &Script) -> World {
@@ -806,6 +810,8 @@ impl World {
             directory: "/".into(),
             cpus: wish.cpus,
             gpus: (wish.gpus > 0).then_some(wish.gpus),
+            gpu_type: wish.gpu_type.clone(),
+            gpu_memory: (wish.gpu_share > 0).then_some(wish.gpu_share << 30),
             resizable: wish.resizable,
             resize_signal: wish
                 .resize_signal
@@ -843,9 +849,12 @@ impl World {
         let all: u64 = machine.queues.iter().map(|(_, cpus)| *cpus).sum();
         let all = u32::try_from(all).unwrap_or(u32::MAX);
         let memory = 1 << 20;
+        let parsed = |policy: &String| -> PolicySpec {
+            policy.parse().unwrap_or_else(|error| panic!("{policy}: {error}"))
+        };
         let queue = |(place, (policy, cpus)): (usize, &(String, u64))| Queue {
             name: format!("q{place}"),
-            policy: policy.parse().unwrap_or_else(|error| panic!("{policy}: {error}")),
+            policy: parsed(policy),
             pool: Calendar::constant(
                 Resources::cpus(*cpus)
                     .with(Kind::Memory, memory)
@@ -853,6 +862,8 @@ impl World {
             ),
             classes: None,
             charge: None,
+            gpus: (place == 0 && machine.gpu_types)
+                .then(|| gpus_of_two_types(machine.gpus, parsed(policy).needs().devices).into()),
             terms: QueueTerms {
                 promise_slack: Span::from_ticks(machine.slack),
                 idle: machine.idle.map(|(after, ends)| IdleTerms { after: Span::from_ticks(after), ends }),
@@ -864,7 +875,6 @@ impl World {
             queues: machine.queues.iter().enumerate().map(queue).collect(),
             cpus: (0..all).collect(),
             gpus: machine.gpus,
-            gpu_types: vec![],
             topology: Topology::default(),
             whole_cores: false,
             opportunistic_cpus: (0..all).collect(),
@@ -1012,4 +1022,19 @@ fn guarded<T>(call: impl FnOnce() -> T) -> Called<T> {
             Err(payload) => Called::Panicked(panic_text(&*payload)),
         },
     }
+}
+
+/// Returns GPUs of which the last one is of another type, and the others are given in shares.
+fn gpus_of_two_types(count: u64, by_class: bool) -> QueueGpus {
+    let last = u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX);
+    let group = |name: &str, gibibytes: u64, shares: bool, indexes: Vec<u32>| GpuGroup {
+        name: name.to_owned(),
+        memory: Some(gibibytes << 20),
+        part_of: None,
+        shares,
+        parts: 1,
+        indexes,
+    };
+    let shared = group("t4", SHARED_MEMORY >> 20, true, (0..last).collect());
+    QueueGpus { groups: vec![shared, group("a100", 80, false, vec![last])], by_class }
 }

@@ -449,7 +449,13 @@ fn request(job: &JobView, instants: Instants) -> String {
             if job.has_gpus.is_empty() { String::new() } else { format!(" ({})", numbers(&job.has_gpus)) };
         let of_type =
             job.gpu_type.as_ref().map(|name| format!(" of type {}", plain(name))).unwrap_or_default();
-        parts.insert(1, counted(job.gpus, "GPU") + &of_type + &has);
+        let amount = job.gpu_memory.map(memory);
+        let gpus = match &amount {
+            Some(amount) if job.gpu_share => format!("{amount} of a GPU, not enforced"),
+            Some(amount) => format!("{} with {amount}", counted(job.gpus, "GPU")),
+            None => counted(job.gpus, "GPU"),
+        };
+        parts.insert(1, gpus + &of_type + &has);
     }
     parts.extend(job.begin.map(|begin| format!("not before {}", instants.text(begin))));
     parts.extend(job.deadline.map(|deadline| format!("end by {}", instants.text(deadline))));

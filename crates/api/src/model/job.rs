@@ -54,6 +54,12 @@ pub struct JobView {
     /// The requested type of the GPUs; absent for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_type: Option<String>,
+    /// The requested memory of each GPU, in bytes; absent for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<u64>,
+    /// Whether it requests that memory of one GPU only, which other jobs may share. Nothing enforces the share.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gpu_share: bool,
     /// The indexes of the GPUs that it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub has_gpus: Vec<u32>,

@@ -86,10 +86,17 @@ pub struct Submission {
     #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
-    /// The type of the GPUs; by default any.
+    /// The type of the GPUs, or several with | between them; by default any.
     #[cfg_attr(feature = "options", arg(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_type: Option<String>,
+    /// The least memory of each GPU, in bytes. Without a number of GPUs: the share of the memory of one, which others may share.
+    #[cfg_attr(feature = "options", arg(
+        long, value_name = "SIZE", value_parser = submit::memory,
+        help = "The memory of each GPU, such as 40GiB; without --gpus the share of one GPU that jobs with shares have together"
+    ))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<u64>,
     /// The time limit, in seconds.
     #[cfg_attr(feature = "options", arg(skip))]
     pub time: f64,
@@ -339,12 +346,22 @@ impl Submission {
     /// The most bytes of a comment.
     pub const COMMENT_MOST: usize = 1024;
 
+    /// Returns the number of GPUs on which the job runs. A share is on one.
+    pub fn gpu_count(&self) -> u64 {
+        self.gpus.unwrap_or(u64::from(self.is_gpu_share()))
+    }
+
+    /// Returns whether the job requests a share of the memory of one GPU.
+    pub fn is_gpu_share(&self) -> bool {
+        self.gpus.is_none() && self.gpu_memory.is_some()
+    }
+
     /// Returns this submission, with the options that are not given from `other`.
     #[cfg(feature = "options")]
     pub(crate) fn or(mut self, other: Submission) -> Submission {
         let none = Submission::default();
         complete!(self, other, none,
-            name comment resizable resize_signal tasks memory queue begin deadline start_within overrun_if_idle array restartable retry signal no_opportunistic hold input output
+            name comment resizable resize_signal tasks memory gpu_memory queue begin deadline start_within overrun_if_idle array restartable retry signal no_opportunistic hold input output
             error);
         self
     }

@@ -76,7 +76,7 @@ pub fn retry(text: &str) -> Result<Retry, String> {
 pub struct GpuRequest {
     /// The number.
     pub count: u64,
-    /// The type; `None` for any.
+    /// The type, or several with `|` between them; `None` for any.
     pub gpu_type: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl From<u64> for GpuRequest {
 pub fn gpus(text: &str) -> Result<GpuRequest, String> {
     let wrong = || "write a number of GPUs, such as 2, or one of a type, such as a100:2".to_owned();
     let (gpu_type, count) = text.rsplit_once(':').map_or((None, text), |(name, count)| (Some(name), count));
-    if gpu_type.is_some_and(|name| !is_gpu_type(name)) {
+    if gpu_type.is_some_and(|types| types.split('|').any(|name| !is_gpu_type(name))) {
         return Err(wrong());
     }
     let count = count.parse().map_err(|_| wrong())?;

@@ -49,6 +49,16 @@ impl ClassSet {
     /// The largest number of classes.
     pub const MOST: usize = 64;
 
+    /// Returns the set of the classes with these positions, one bit each.
+    pub const fn from_bits(bits: u64) -> ClassSet {
+        ClassSet(bits)
+    }
+
+    /// Returns the positions of the classes, one bit each.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Returns the set with the class at this position of the table.
     #[must_use]
     pub const fn with(self, class: usize) -> ClassSet {

@@ -54,7 +54,7 @@ impl DeviceDemand {
             DeviceDemand::Share { amount: ShareAmount::Thousandths(part), .. } => part.into(),
             DeviceDemand::Share { amount: ShareAmount::Memory(memory), classes } => {
                 let permitted = table.cells().iter().filter(|cell| cell.shares && classes.has(cell.class));
-                let most = permitted.map(|cell| cell.capacity).max().unwrap_or(0);
+                let most = permitted.map(|cell| cell.most).max().unwrap_or(0);
                 memory.saturating_mul(1000).checked_div(most).unwrap_or(0)
             }
         }

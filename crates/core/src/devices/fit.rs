@@ -120,7 +120,7 @@ impl DeviceTable {
     pub(super) fn share_in(&self, id: CellId, demand: DeviceDemand) -> Option<u64> {
         let DeviceDemand::Share { amount, classes } = demand else { return None };
         let cell = self.cells().get(id.index())?;
-        (cell.shares && classes.has(cell.class)).then(|| amount.of(cell.capacity))
+        (cell.shares && classes.has(cell.class)).then(|| amount.of(cell.most))
     }
 
     fn choose_whole(
@@ -155,7 +155,7 @@ impl DeviceTable {
     /// Returns the whole devices that are free in a cell with this free amount.
     fn devices_in(&self, id: CellId, free: u64) -> u64 {
         let cell = self.cell(id);
-        if cell.shares { u64::from(free >= cell.capacity) } else { free }
+        if cell.shares { u64::from(free >= cell.most) } else { free }
     }
 
     /// Returns whether the devices are those of a demand on a host: whole devices of one permitted class, or one share.
@@ -216,13 +216,9 @@ pub(crate) struct FreeDevices {
 impl FreeDevices {
     /// Returns the free devices of an idle machine.
     pub(crate) fn idle(table: &DeviceTable) -> FreeDevices {
-        let all = |capacity: u64| {
-            u32::try_from(capacity).ok().and_then(|count| u64::MAX.checked_shr(64_u32.checked_sub(count)?))
-        };
         let amounts = table.cells().iter().map(|cell| cell.capacity).collect();
-        let names =
-            table.cells().iter().map(|cell| if cell.shares { 1 } else { all(cell.capacity).unwrap_or(0) });
-        FreeDevices { amounts, names: names.collect() }
+        let names = table.cells().iter().map(|cell| cell.positions() & !cell.lost).collect();
+        FreeDevices { amounts, names }
     }
 
     /// Returns the free amount of a cell. A cell that does not exist has none.

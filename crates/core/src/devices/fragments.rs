@@ -56,9 +56,7 @@ impl TypicalDemands {
 fn is_usable(table: &DeviceTable, id: CellId, demand: DeviceDemand, free: u64) -> bool {
     let cell = table.cell(id);
     match demand {
-        DeviceDemand::Whole { classes, .. } => {
-            classes.has(cell.class) && (!cell.shares || free == cell.capacity)
-        }
+        DeviceDemand::Whole { classes, .. } => classes.has(cell.class) && (!cell.shares || free == cell.most),
         DeviceDemand::Share { .. } => table.share_in(id, demand).is_some_and(|amount| free >= amount),
     }
 }

@@ -25,8 +25,12 @@ pub struct DeviceCell {
     pub host: HostId,
     /// The position of the class in the table.
     pub class: usize,
-    /// The number of devices; of a device that is given in shares, its memory in kB.
+    /// The number of devices; of a device that is given in shares, its memory in kB. Lost devices do not count.
     pub capacity: u64,
+    /// The capacity without a loss.
+    pub most: u64,
+    /// The lost devices by position, one bit each.
+    pub lost: u64,
     /// The position of its first device among those of the host.
     pub first: u32,
     /// The number of devices on the same physical device.
@@ -36,19 +40,21 @@ pub struct DeviceCell {
 }
 
 impl DeviceCell {
+    /// Returns the positions of its devices, lost ones included, one bit each.
+    pub(super) fn positions(&self) -> u64 {
+        let count = if self.shares { 1 } else { u32::try_from(self.most).unwrap_or(u32::MAX) };
+        64_u32.checked_sub(count).and_then(|unused| u64::MAX.checked_shr(unused)).unwrap_or(0)
+    }
+
     /// Returns the amount that a number of whole devices take of the cell, or `None` if it has too few.
     pub(super) fn whole(&self, devices: u64) -> Option<u64> {
-        if self.shares { (devices == 1).then_some(self.capacity) } else { Some(devices) }
+        if self.shares { (devices == 1).then_some(self.most) } else { Some(devices) }
             .filter(|amount| *amount <= self.capacity)
     }
 
     /// Returns an amount of the cell in thousandths of a device, rounded down.
     pub fn thousandths(&self, amount: u64) -> u64 {
-        if self.shares {
-            amount.saturating_mul(1000) / self.capacity.max(1)
-        } else {
-            amount.saturating_mul(1000)
-        }
+        if self.shares { amount.saturating_mul(1000) / self.most.max(1) } else { amount.saturating_mul(1000) }
     }
 }
 
@@ -77,6 +83,8 @@ impl DeviceTable {
                     host,
                     class,
                     capacity,
+                    most: capacity,
+                    lost: 0,
                     first,
                     parts: group.parts,
                     shares,
@@ -102,6 +110,24 @@ impl DeviceTable {
     #[must_use]
     pub fn with_fit(self, fit: DeviceFit) -> DeviceTable {
         DeviceTable { fit, ..self }
+    }
+
+    /// Returns the same devices, of which only these are lost: positions of cells, one bit each.
+    #[must_use]
+    pub fn with_lost(mut self, lost: &[(CellId, u64)]) -> DeviceTable {
+        for (id, cell) in (0..).map(CellId).zip(&mut self.cells) {
+            let names = lost.iter().filter(|(of, _)| *of == id).fold(0, |all, (_, names)| all | names);
+            cell.lost = names & cell.positions();
+            let count = u64::from(cell.lost.count_ones());
+            cell.capacity = if cell.shares { cell.most * (1 - count) } else { cell.most - count };
+        }
+        self
+    }
+
+    /// Returns the lost devices: positions of cells, one bit each.
+    pub fn lost(&self) -> Vec<(CellId, u64)> {
+        let cells = (0..).map(CellId).zip(&self.cells);
+        cells.filter(|(_, cell)| cell.lost != 0).map(|(id, cell)| (id, cell.lost)).collect()
     }
 
     /// Returns the rule of placement.

@@ -1,5 +1,7 @@
 //! The devices of jobs in the ledger.
 
+use std::sync::Arc;
+
 use super::{Holds, Ledger, Part, State};
 use crate::devices::{CellId, FreeDevices, HeldDevices};
 use crate::violation::Rule;
@@ -37,6 +39,25 @@ impl Ledger {
         }
     }
 
+    /// Sets the devices of a cell that are lost: positions of the cell, one bit each.
+    ///
+    /// # Errors
+    /// [`Rule::OverCommitted`] or [`Rule::WrongDevices`] if a job holds one of them.
+    pub(crate) fn lose_devices(&mut self, cell: CellId, names: u64) -> Result<(), Rule> {
+        let Some(table) = self.machine.devices() else { return Ok(()) };
+        let mut lost = table.lost();
+        lost.retain(|(other, _)| *other != cell);
+        lost.push((cell, names));
+        let table = table.clone().with_lost(&lost);
+        let mut free = FreeDevices::idle(&table);
+        for entry in self.jobs.iter().flatten() {
+            free.take(&table, held_by(&entry.state))?;
+        }
+        self.machine = self.machine.clone().with_devices(Some(Arc::new(table)));
+        self.devices = Some(Box::new(free));
+        Ok(())
+    }
+
     pub(super) fn give_devices(&mut self, placement: &Placement, part: Part) {
         if let Some(free) = self.devices.as_mut().filter(|_| part.has_devices()) {
             free.give(placement.devices());
@@ -48,14 +69,18 @@ impl Ledger {
         let (Some(free), Some(table)) = (&self.devices, self.machine.devices()) else { return };
         let mut derived = FreeDevices::idle(table);
         for entry in self.jobs.iter().flatten() {
-            let held: &[HeldDevices] = match &entry.state {
-                State::Running { placement, released: false, .. } => placement.devices(),
-                State::Suspended { placement, holds, .. } if *holds != Holds::Nothing => placement.devices(),
-                _ => &[],
-            };
-            let taken = derived.take(table, held);
+            let taken = derived.take(table, held_by(&entry.state));
             assert_eq!(taken, Ok(()), "job {} shares a device beyond its capacity", entry.request.number);
         }
         assert_eq!(derived, **free, "the free devices follow from the placements");
+    }
+}
+
+/// Returns the devices that a job in this state holds.
+fn held_by(state: &State) -> &[HeldDevices] {
+    match state {
+        State::Running { placement, released: false, .. } => placement.devices(),
+        State::Suspended { placement, holds, .. } if *holds != Holds::Nothing => placement.devices(),
+        _ => &[],
     }
 }

@@ -346,8 +346,8 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let at = outcome.at().unwrap_or(at);
         let most = u128::from(record.submission.cpus) * u128::from(record.time.ticks().unsigned_abs());
         let work = entry.done(at).min(most);
-        let gpu_work = record.gpu_work(work);
-        let times = [(&mut self.used_time, work), (&mut self.used_gpu_time, gpu_work)];
+        let gpu_time = record.gpu_time(entry, at);
+        let times = [(&mut self.used_time, work), (&mut self.used_gpu_time, gpu_time)];
         for ((times, work), (kind, period)) in times.into_iter().zip(kinds.into_iter().zip(periods)) {
             let Some(period) = period else { continue };
             for bound in limits.bounds_of(record, kind) {

@@ -1,5 +1,6 @@
 //! Changes of the machine's capacity under the jobs.
 
+use miserly_core::devices::CellId;
 use miserly_core::{Calendar, Fault, Kind, Resources, Round};
 
 use crate::cpus::allocator::instants_of;
@@ -35,7 +36,35 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 self.unpark();
             }
         }
+        for (queue, cell, lost) in self.changed_losses() {
+            let fault = Some(Fault::Devices { queue, cell, lost });
+            self.play_now(now, Round { fault, ..Round::default() })?;
+        }
         Ok(())
+    }
+
+    /// Returns the cells of devices whose lost devices changed: queue, cell, and the positions, one bit each.
+    ///
+    /// What a job holds is lost after its end.
+    fn changed_losses(&self) -> Vec<(u32, CellId, u64)> {
+        let mut changed = vec![];
+        for ((place, queue), driver) in (0..).zip(&self.setup.queues).zip(self.system.queues()) {
+            let ledger = driver.ledger();
+            let (Some(gpus), Some(table)) = (queue.classed_gpus(), ledger.machine().devices()) else {
+                continue;
+            };
+            let unusable = gpus.cells_of(&self.unrecorded.gpus());
+            for (id, cell) in (0..).map(CellId).zip(table.cells()) {
+                let running = ledger.running().filter_map(|job| ledger.entry(job).placement());
+                let held = running.flat_map(|placement| placement.devices()).filter(|held| held.cell == id);
+                let held = held.fold(0, |all, held| all | held.names);
+                let lost = unusable.get(&id).copied().unwrap_or(0) & !held;
+                if lost != cell.lost {
+                    changed.push((place, id, lost));
+                }
+            }
+        }
+        changed
     }
 
     /// Returns the capacity that each pool has at most, by place, from the last queue on; none if all processors are there.

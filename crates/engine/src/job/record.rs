@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::to_json;
 use crate::{
-    Attempt, AttemptOutcome, Credential, JobMemory, JobRow, JournalError, PromiseLog, SavedEntry, Setup,
-    StepLog, UsageLog,
+    Attempt, AttemptOutcome, Credential, JobMemory, JobRow, JournalError, PromiseLog, Queue, SavedEntry,
+    Setup, StepLog, UsageLog,
 };
 
 /// All that is stored of a job.
@@ -469,20 +469,23 @@ impl Record {
         longest.min(Span::from_ticks(self.time.ticks() / 10))
     }
 
-    /// Returns the number of requested GPUs.
+    /// Returns the number of GPUs on which it runs. A share is on one.
     pub(crate) fn gpus(&self) -> u64 {
-        self.submission.gpus.unwrap_or(0)
+        self.submission.gpu_count()
     }
 
-    /// Returns the time of its GPUs, of its work on all of its processors.
-    pub(crate) fn gpu_work(&self, work: u128) -> u128 {
-        work / u128::from(self.submission.cpus.max(1)) * u128::from(self.gpus())
+    /// Returns the time of its GPUs in its window, which is that of its entry, until `at`. It keeps them however many processors it
+    /// has, and for its time limit at most.
+    pub(crate) fn gpu_time(&self, entry: &Entry, at: Time) -> u128 {
+        let State::Running { start, .. } = entry.state else { return 0 };
+        let time = (at - start).max(Span::ZERO).min(self.time);
+        u128::from(time.ticks().unsigned_abs()) * u128::from(self.gpus())
     }
 
     /// Returns what it needs of its pool.
     pub(crate) fn demand(&self) -> Resources {
         let cpus = Resources::cpus(self.submission.cpus);
-        cpus.with(Kind::Memory, self.memory.kilobytes()).with(Kind::Gpus, self.gpus())
+        cpus.with(Kind::Memory, self.memory.kilobytes()).with(Kind::Gpus, self.submission.gpus.unwrap_or(0))
     }
 
     /// Returns the numbers of processors between which a policy may resize it. A job that is not resizable has what it requests.
@@ -510,9 +513,13 @@ impl Record {
         // Those of a resizable job outlast a policy that resizes none.
         let resizes = self.submission.resizable.is_some()
             || setup.queues.get(queue).is_some_and(|queue| queue.policy.needs().resizing);
+        // Whoever changes the GPUs of a queue, or a request, has checked that.
+        let demand_of = |queue: &Queue| queue.device_demand(&self.submission).ok().flatten();
+        let devices = setup.queues.get(queue).and_then(demand_of);
         let queue = u32::try_from(queue).ok();
         Request {
             user,
+            devices,
             group: self.group,
             queue,
             sizes: resizes.then(|| self.sizes()),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::microsecond;
+use miserly_core::devices::DeviceTable;
 use miserly_core::{Driver, JobId, Ledger, Time, WakeUps};
 use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,9 @@ pub struct QueueCheckpoint {
     /// The present capacity of its pool, if some of it is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Amounts>,
+    /// The lost devices of its cells: positions, one bit each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<(u32, u64)>,
     /// The state that its policy keeps besides that of jobs.
     pub state: SavedLedgerState,
     /// The next wake-up that its policy requested.
@@ -81,12 +85,14 @@ impl CheckpointLine {
 impl QueueCheckpoint {
     fn new(queue: &Queue, ledger: &Ledger, wake: Option<Time>) -> QueueCheckpoint {
         let capacity = ledger.machine().capacity();
+        let lost = ledger.machine().devices().map(DeviceTable::lost).unwrap_or_default();
         let jobs = ledger.running().chain(ledger.suspended()).chain(ledger.waiting());
         let saved = |job: JobId| SavedEntry::new(ledger.entry(job));
         QueueCheckpoint {
             queue: QueueLine::new(queue),
             stopped: false,
             capacity: (capacity != queue.pool.most()).then(|| amounts(&capacity)),
+            lost: lost.into_iter().map(|(cell, names)| (cell.0, names)).collect(),
             state: SavedLedgerState::new(&ledger.state()),
             wake,
             jobs: jobs.map(saved).collect(),
@@ -116,9 +122,11 @@ mod tests {
                     once: vec![],
                     classes: None,
                     charge: None,
+                    gpus: None,
                 },
                 stopped: false,
                 capacity: None,
+                lost: vec![],
                 state: SavedLedgerState::default(),
                 wake: None,
                 jobs: vec![SavedEntry::new(&entry)],

@@ -13,7 +13,9 @@ use miserly_saved::ticks;
 use serde::{Deserialize, Serialize};
 
 use super::CheckpointLine;
-use crate::{Amounts, ChargeTerms, Queue, SavedBreachCause, SavedRequest, Setup, amounts, resources};
+use crate::{
+    Amounts, ChargeTerms, Queue, QueueGpus, SavedBreachCause, SavedRequest, Setup, amounts, resources,
+};
 
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -97,6 +99,9 @@ pub struct QueueLine {
     /// What jobs cost in the usage, if it is not their processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<ChargeTerms>,
+    /// The GPUs of the queue, if more is known than their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<QueueGpus>,
 }
 
 /// The amounts of a pool from an instant on.
@@ -145,6 +150,9 @@ pub struct RoundLine {
     /// A pool has this capacity from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<(u32, Amounts)>,
+    /// These devices of a cell of a queue are lost from now on: queue, cell, and the positions, one bit each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<(u32, u32, u64)>,
     /// Jobs submitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub submitted: Vec<SavedRequest>,
@@ -317,7 +325,7 @@ impl QueueLine {
         let once = once.map(|once| PoolException(once.from, once.to, amounts(&once.amount))).collect();
         let classes = queue.classes.as_ref().map(|classes| ClassesDoc::new(classes));
         let (name, policy, charge) = (queue.name.clone(), queue.policy.to_string(), queue.charge);
-        QueueLine { name, policy, pool, again, once, classes, charge }
+        QueueLine { name, policy, pool, again, once, classes, charge, gpus: queue.gpus.as_deref().cloned() }
     }
 
     /// Returns the capacity of the pool over time. Returns `None` if it is not a valid calendar.
@@ -345,11 +353,11 @@ impl QueueLine {
 
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Option<Machine> {
-        Some(
-            crate::queue::setup::pool_machine(&self.name, &self.calendar()?)
-                .with_classes(self.job_classes()?)
-                .with_charge(self.charge.map(Charge::from)),
-        )
+        let devices = self.gpus.as_ref().filter(|gpus| gpus.by_class);
+        let devices = devices.and_then(|gpus| gpus.table().ok()).map(Arc::new);
+        let machine = crate::queue::setup::pool_machine(&self.name, &self.calendar()?);
+        let machine = machine.with_classes(self.job_classes()?).with_charge(self.charge.map(Charge::from));
+        Some(machine.with_devices(devices))
     }
 }
 
@@ -372,6 +380,10 @@ impl RoundLine {
             Some(Fault::Capacity { queue, capacity }) => Some((*queue, amounts(capacity))),
             _ => None,
         };
+        let lost = match round.fault {
+            Some(Fault::Devices { queue, cell, lost }) => Some((queue, cell.0, lost)),
+            _ => None,
+        };
         RoundLine {
             at,
             wall,
@@ -389,6 +401,7 @@ impl RoundLine {
                 .collect(),
             away: round.fault == Some(Fault::Away),
             capacity,
+            lost,
             submitted: round.submitted.iter().map(|one| SavedRequest::new(&one.request)).collect(),
             effects: vec![],
         }

@@ -64,9 +64,10 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
 
     /// Checks that a running job may run again: it waits then, and its window counts.
     pub(crate) fn check_another_run(&self, at: Time, record: &Record) -> Result<(), Problem> {
-        let work = self.entry(record.number).map_or(0, |entry| entry.done(at));
-        let [ended, ended_gpus] =
-            [work, record.gpu_work(work)].map(|work| i128::try_from(work).unwrap_or(i128::MAX));
+        let entry = self.entry(record.number);
+        let work = entry.map_or(0, |entry| entry.done(at));
+        let gpu_time = entry.map_or(0, |entry| record.gpu_time(entry, at));
+        let [ended, ended_gpus] = [work, gpu_time].map(|time| i128::try_from(time).unwrap_or(i128::MAX));
         self.check_added(at, record, Added { waiting: 1, ended, ended_gpus, ..Added::default() })
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod compatibility;
 pub(crate) mod current_setup;
+pub(crate) mod gpus;
 pub(crate) mod guarded_policy;
 pub(crate) mod reconfiguration;
 pub(crate) mod reservation;

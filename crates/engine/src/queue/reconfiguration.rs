@@ -242,17 +242,34 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
                 mark!("refused: the queue of a job is gone");
                 conflict_of(number, format!("job {number} is in queue {:?}, which is gone", record.queue))
             })?;
+            let (before, of) = (self.setup.queue(&record.queue), &setup.queues[queue]);
             if let (Some(entry), Some(job)) = (record.entry_in(setup, queue), self.jobs.handle(number)) {
-                entries[queue].push((job, entry));
+                let same_gpus = before.is_some_and(|before| before.gpus == of.gpus);
+                let entry = if same_gpus { Ok(entry) } else { record.entry_with_gpus(entry, of) };
+                let conflict = |conflict| {
+                    mark!("refused: other GPUs than those of a job");
+                    conflict_of(number, format!("job {number} {conflict}"))
+                };
+                entries[queue].push((job, entry.map_err(conflict)?));
             }
-            let has_fit = self.setup.queue(&record.queue).is_some_and(|before| fits(record, before));
-            if has_fit && !fits(record, &setup.queues[queue]) {
+            let waits_for_gpus =
+                || before.is_some_and(|before| before.device_demand(&record.submission).is_ok());
+            let lacks_gpus = || of.device_demand(&record.submission).err();
+            if let Some(problem) = Some(record)
+                .filter(|record| !record.is_finished() && record.run.is_none() && waits_for_gpus())
+                .and_then(|_| lacks_gpus())
+            {
+                mark!("refused: no GPUs of the type of a job");
+                return Err(conflict_of(number, format!("job {number} could not run: {}", problem.message)));
+            }
+            let has_fit = before.is_some_and(|before| fits(record, before));
+            if has_fit && !fits(record, of) {
                 mark!("refused: a pool too small for a job");
                 let message =
                     format!("job {number} needs more than queue {} would have at any time", record.queue);
                 return Err(conflict_of(number, message));
             }
-            if !setup.queues[queue].knows_begin() && self.waits_for_begin(number) {
+            if !of.knows_begin() && self.waits_for_begin(number) {
                 mark!("refused: a policy without earliest starts");
                 let message = format!(
                     "job {number} has an earliest start, which queue {} would not heed",
@@ -279,7 +296,7 @@ fn fits(record: &Record, queue: &Queue) -> bool {
     let most = queue.pool.most();
     let memory = most.get(Kind::Memory);
     record.submission.cpus <= most.cpus_count().get()
-        && record.gpus() <= most.get(Kind::Gpus)
+        && record.submission.gpus.unwrap_or(0) <= most.get(Kind::Gpus)
         && (memory == 0 || record.memory.kilobytes() <= memory)
 }
 

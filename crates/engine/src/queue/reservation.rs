@@ -1,5 +1,7 @@
 //! Reservations: queues of operators with a part of the pool of another queue, at some times.
 
+use std::sync::Arc;
+
 use std::collections::BTreeSet;
 
 use miserly_api::model::{self, Problem, ProblemCode, ReservedTime};
@@ -115,6 +117,7 @@ impl Reservation {
             pool: Calendar::constant(Resources::NONE).with_exceptions(times)?,
             classes: None,
             charge: of.charge,
+            gpus: of.gpus.as_ref().map(|gpus| Arc::new(gpus.counted())),
             terms: QueueTerms {
                 default_memory: of.terms.default_memory.min(amount.get(Kind::Memory)),
                 users: Some(self.users.clone()),
@@ -166,6 +169,14 @@ impl Setup {
             let message = format!(
                 "reservation {name}: the policy of queue {}, {}, plans with a constant pool",
                 of.name, of.policy
+            );
+            return Err(refused(message));
+        }
+        if reservation.resources().get(Kind::Gpus) > 0 && of.classed_gpus().is_some() {
+            let message = format!(
+                "reservation {name}: queue {} has GPUs of several types or in shares, and a reservation names none; reserve without \
+                 GPUs",
+                of.name
             );
             return Err(refused(message));
         }

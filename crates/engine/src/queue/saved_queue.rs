@@ -1,5 +1,7 @@
 //! A queue of the setup as it is stored.
 
+use std::sync::Arc;
+
 use miserly_core::OpportunisticConfig;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +44,15 @@ impl TryFrom<SavedQueue> for Queue {
             return Err(UnknownQueue(schedule.name));
         };
         let terms = QueueTerms { users: terms.users.or(earlier), ..terms };
-        Ok(Queue { name: schedule.name, policy, pool, classes, charge: schedule.charge, terms })
+        Ok(Queue {
+            name: schedule.name,
+            policy,
+            pool,
+            classes,
+            charge: schedule.charge,
+            gpus: schedule.gpus.map(Arc::new),
+            terms,
+        })
     }
 }
 

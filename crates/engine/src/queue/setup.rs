@@ -15,7 +15,8 @@ use crate::attempt::waiting_shims::WaitingShimLimits;
 use crate::queue::guarded_policy::GuardedPolicy;
 use crate::queue::saved_queue::{SavedQueue, opportunistic};
 use crate::{
-    Amounts, PoolStep, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts, resources,
+    Amounts, PoolStep, QueueGpus, QueueUsers, Reservation, SavedLedgerState, Topology, UserLimits, amounts,
+    resources,
 };
 
 /// The machine and its queues, from the configuration; and as stored, with the promises of its jobs under it.
@@ -28,9 +29,6 @@ pub struct Setup {
     /// The number of GPUs for jobs. Their indexes begin with 0.
     #[serde(default)]
     pub gpus: u64,
-    /// The type of each GPU, by index; empty for a GPU without a known type.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gpu_types: Vec<String>,
     /// The cores and memory nodes of the machine.
     #[serde(default)]
     pub topology: Topology,
@@ -79,6 +77,9 @@ pub struct QueueState {
     pub own: Option<Vec<u32>>,
     /// The capacity of its pool over time; empty in the state of earlier versions.
     pub pool: Vec<PoolStep>,
+    /// The lost GPUs, by index, if its policy plans them by class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost_gpus: Vec<u32>,
 }
 
 impl QueueState {
@@ -91,6 +92,7 @@ impl QueueState {
             policy: Some(queue.policy.descriptor().name.to_owned()),
             own: own.cloned(),
             pool: queue.steps(),
+            lost_gpus: queue.lost_gpus(ledger),
         }
     }
 
@@ -116,6 +118,8 @@ pub struct Queue {
     pub classes: Option<Arc<JobClasses>>,
     /// What its jobs cost in the usage; `None` if as much as they have processors.
     pub charge: Option<ChargeTerms>,
+    /// The GPUs that its jobs may have, if more is known than their number.
+    pub gpus: Option<Arc<QueueGpus>>,
     /// The terms for its jobs.
     pub terms: QueueTerms,
 }
@@ -209,7 +213,8 @@ impl Queue {
     /// Returns the pool as a machine.
     pub fn machine(&self) -> Machine {
         let machine = pool_machine(&self.name, &self.pool).with_classes(self.classes.clone());
-        machine.with_charge(self.charge.map(Charge::from))
+        let devices = self.classed_gpus().and_then(|gpus| gpus.table().ok()).map(Arc::new);
+        machine.with_charge(self.charge.map(Charge::from)).with_devices(devices)
     }
 
     /// Returns the stored form of the pool.
@@ -241,7 +246,11 @@ impl Queue {
     /// # Panics
     /// If the policy cannot run on the pool. The configuration checks that.
     pub fn driver(&self, jobs: Vec<(JobId, Entry)>, kept: &QueueState) -> Result<Driver, Rule> {
-        let mut ledger = Ledger::restored(self.machine(), jobs)?;
+        let machine = self.machine();
+        let lost = self.classed_gpus().map(|gpus| gpus.cells_of(&kept.lost_gpus.iter().copied().collect()));
+        let lost: Vec<_> = lost.into_iter().flatten().collect();
+        let table = machine.devices().map(|table| Arc::new(table.clone().with_lost(&lost)));
+        let mut ledger = Ledger::restored(machine.with_devices(table), jobs)?;
         if let Some(capacity) = kept.capacity {
             ledger = ledger.with_capacity(resources(capacity))?;
         }

@@ -15,7 +15,7 @@ use miserly_marks::{mark, mark_variant};
 use crate::dependency::expected_ends::ExpectedEnds;
 use crate::request::handler::{Handled, RequestError};
 use crate::request::trial::TriedRound;
-use crate::submission::check::{check, check_overrun, longest_wait, wait_until};
+use crate::submission::check::{check, check_gpus, check_overrun, longest_wait, wait_until};
 use crate::submission::size;
 use crate::submission::submit::refused;
 use crate::{Caller, Credential, DaemonReply, Engine, JobState, Journal, Launcher, Now, Record, Snapshot};
@@ -451,7 +451,7 @@ impl Snapshot {
         let name = submission.job_name();
         launchable(&submission, &name)?;
         let (time, memory) = check(queue, &submission)?;
-        self.setup.check_gpu_type(&submission)?;
+        check_gpus(queue, &submission)?;
         self.check_deadline(queue, &submission)?;
         check_overrun(queue, &submission)?;
         let removes = |bound| changes.remove.contains(&bound);
@@ -498,6 +498,7 @@ impl Snapshot {
                 // A job without GPUs has no type of them.
                 old.gpu_type.clone().filter(|_| changes.gpus != Some(0))
             }),
+            gpu_memory: old.gpu_memory.filter(|_| changes.gpus != Some(0)),
             memory: changes.memory.or(old.memory),
             time: changes.time.unwrap_or(before.time.as_secs_f64()),
             queue: Some(queue),
@@ -523,17 +524,25 @@ impl Record {
     /// Returns whether another record of the job makes the same request to its policy.
     fn requests_the_same(&self, other: &Record) -> bool {
         let request = |of: &Record| {
-            (of.time, of.memory, of.submission.cpus, of.gpus(), of.begin, of.deadline, Arc::clone(&of.queue))
+            (of.time, of.memory, of.submission.cpus, of.begin, of.deadline, Arc::clone(&of.queue))
         };
-        request(self) == request(other)
+        request(self) == request(other) && self.gpu_request() == other.gpu_request()
+    }
+
+    /// Returns the number, the types and the memory of the requested GPUs.
+    fn gpu_request(&self) -> (Option<u64>, Option<&str>, Option<u64>) {
+        let Submission { gpus, gpu_type, gpu_memory, .. } = &*self.submission;
+        (*gpus, gpu_type.as_deref(), *gpu_memory)
     }
 
     /// Returns whether another record of the job may keep the place of this one: it requests no more.
     fn admits_place_of(&self, other: &Record) -> bool {
+        let has_type = |of: &Record| of.submission.gpu_type.is_some() || of.submission.gpu_memory.is_some();
         other.queue == self.queue
             && other.time <= self.time
             && other.memory <= self.memory
             && other.submission.cpus <= self.submission.cpus
             && other.gpus() <= self.gpus()
+            && (other.gpu_request() == self.gpu_request() || !has_type(other) && !has_type(self))
     }
 }

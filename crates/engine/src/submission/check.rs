@@ -1,6 +1,5 @@
 //! Checks of submissions, and the records of their jobs.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use miserly_api::model::{Problem, ProblemCode, Retry, Submission};
@@ -11,7 +10,7 @@ use crate::dependency::conditions::Waits;
 use crate::request::problems::refused_field;
 use crate::submission::size;
 use crate::submission::size::ARRAY_MOST;
-use crate::{ArrayMember, Caller, EndedJobs, JobMemory, JobState, Now, Queue, Record, Setup, Snapshot};
+use crate::{ArrayMember, Caller, EndedJobs, JobMemory, JobState, Now, Queue, Record, Snapshot};
 
 /// The maximum size of an array's jobs in the journal, in bytes.
 const ARRAY_BYTES: usize = 256 << 20;
@@ -37,7 +36,7 @@ impl Snapshot {
         let name = submission.job_name();
         launchable(submission, &name)?;
         let (time, memory) = check(queue, submission)?;
-        self.setup.check_gpu_type(submission)?;
+        check_gpus(queue, submission)?;
         self.check_deadline(queue, submission)?;
         check_overrun(queue, submission)?;
         let longest_wait = longest_wait(submission)?;
@@ -164,48 +163,14 @@ pub(crate) fn check(queue: &Queue, submission: &Submission) -> Result<(Span, Job
     Ok((time, JobMemory::requested(queue, submission.memory)?))
 }
 
-/// Returns whether the end of a type is the profile of a part of a GPU, such as `3g.40gb`: a part is no whole GPU.
-fn is_profile(text: &str) -> bool {
-    let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    rest.len() < text.len() && rest.starts_with("g.")
-}
-
-impl Setup {
-    /// Checks that a job gets GPUs of the type that it requests.
-    ///
-    /// GPUs are planned as a number, so a type is honoured where all GPUs of the machine are of that type. A type `a100` is also
-    /// that of GPUs whose driver names them `a100-sxm4-80gb`.
-    pub(crate) fn check_gpu_type(&self, submission: &Submission) -> Result<(), Problem> {
-        let Some(wanted) = &submission.gpu_type else { return Ok(()) };
-        let refused =
-            |problem: &str| Err(refused_field("gpu_type", format!("GPUs of type {wanted}: {problem}")));
-        if submission.gpus.unwrap_or(0) == 0 {
-            return refused("the job requests no GPUs; give their number, too");
-        }
-        let types: BTreeSet<&str> = self.gpu_types.iter().map(String::as_str).collect();
-        let is_wanted = |one: &str| {
-            let rest = one.strip_prefix(&**wanted).and_then(|rest| rest.strip_prefix('-'));
-            one == wanted || rest.is_some_and(|rest| !is_profile(rest))
-        };
-        let named = || types.iter().filter(|name| !name.is_empty()).copied().collect::<Vec<_>>().join(", ");
-        if named().is_empty() {
-            return refused(
-                "the daemon knows no types of GPUs ([[gpu]] of its configuration); request a number",
-            );
-        }
-        if !types.iter().any(|one| is_wanted(one)) {
-            return refused(&format!("there is {}", named()));
-        }
-        if !types.iter().all(|one| is_wanted(one)) {
-            let other = if types.contains("") { " and others" } else { "" };
-            return refused(&format!(
-                "the machine has {}{other}, and a job gets any of them; request a number, or ask the operators for one daemon \
-                 for each type",
-                named()
-            ));
-        }
-        Ok(())
+/// Checks that the queue can give a job the GPUs that it requests.
+pub(crate) fn check_gpus(queue: &Queue, submission: &Submission) -> Result<(), Problem> {
+    let Submission { gpu_type, gpu_memory, .. } = submission;
+    let field = gpu_type.as_ref().map(|_| "gpu_type").or(gpu_memory.map(|_| "gpu_memory"));
+    if let Some(field) = field.filter(|_| submission.gpu_count() == 0) {
+        return Err(refused_field(field, "the job requests no GPUs; give their number, too".to_owned()));
     }
+    queue.device_demand(submission).map(drop)
 }
 
 /// Checks that a job of the queue can run on past its time limit, if the submission asks for that.

@@ -37,6 +37,8 @@ impl Snapshot {
             memory: record.memory.kilobytes().saturating_mul(1024),
             gpus: record.gpus(),
             gpu_type: submission.gpu_type.clone(),
+            gpu_memory: submission.gpu_memory,
+            gpu_share: submission.is_gpu_share(),
             has_gpus: record.run.as_ref().map(|run| run.gpus.clone()).unwrap_or_default(),
             time: record.own_limit().as_secs_f64(),
             script: submission.script.is_some(),

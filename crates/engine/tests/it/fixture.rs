@@ -24,10 +24,11 @@ fn path(format: u32) -> PathBuf {
 
 /// Returns a life with jobs in all states.
 fn lived() -> Life {
-    let mut life = Life::new(3, 4);
+    let mut life = super::gpus::classed("miser", super::gpus::two_types());
     life.info.runs_as_users = true;
     life.setup.waiting_shims = WaitingShimLimits { most: 256, per_cpu: 2 };
-    life.begin(0, &Absence::default());
+    life.begin(1, &Absence::default());
+    super::gpus::submit_some(&mut life);
     let used = |user| Usage {
         user,
         system: 7,
@@ -141,7 +142,7 @@ fn the_counts_of_each_format_stay_as_they_were() {
 
 #[test]
 fn each_format_is_loaded_and_says_what_it_said() {
-    for format in [3, 4, 5, 8, 9] {
+    for format in [3, 4, 5, 8, 9, 11] {
         let fixture: Value = serde_json::from_slice(&fs::read(path(format)).unwrap()).unwrap();
         let mut life = Life::of_journal(from_json(&fixture["state"]), 3, 4, ASKED);
         has(&said(&mut life), &fixture["said"], &format!("format {format}"));
@@ -164,6 +165,6 @@ fn write_the_fixture() {
     let mut life = lived();
     let said = said(&mut life);
     let fixture = json!({ "state": to_json(&life.journal), "said": said });
-    fs::create_dir_all(path(9).parent().unwrap()).unwrap();
-    fs::write(path(9), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
+    fs::create_dir_all(path(11).parent().unwrap()).unwrap();
+    fs::write(path(11), serde_json::to_string_pretty(&fixture).unwrap() + "\n").unwrap();
 }

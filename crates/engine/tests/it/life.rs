@@ -103,7 +103,6 @@ impl Life {
             topology: miserly_engine::Topology::default(),
             whole_cores: false,
             gpus: 0,
-            gpu_types: vec![],
             user_limits: miserly_engine::UserLimits::default(),
             reservations: vec![],
             opportunistic: Some(OpportunisticConfig { lead: span(2), machine: whole }),
@@ -344,6 +343,7 @@ pub(crate) fn queue(name: &str, policy: &str) -> Queue {
         pool: Calendar::constant(Resources::cpus(0)),
         classes: None,
         charge: None,
+        gpus: None,
         terms: QueueTerms { default_memory: 1, promise_slack: Span::ZERO, ..QueueTerms::default() },
     }
 }

@@ -49,6 +49,7 @@ fn open(
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
         classes: None,
         charge: None,
+        gpus: None,
         terms: QueueTerms { default_memory: 1024, promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     let setup = Setup {
@@ -64,7 +65,6 @@ fn open(
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     };

@@ -114,6 +114,7 @@ pub(crate) fn setup() -> Setup {
         pool: Calendar::constant(Resources::cpus(4).with(Kind::Memory, 1 << 20)),
         classes: None,
         charge: None,
+        gpus: None,
         terms: QueueTerms { promise_slack: Span::ZERO, ..QueueTerms::default() },
     };
     Setup {
@@ -129,7 +130,6 @@ pub(crate) fn setup() -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }

@@ -24,7 +24,12 @@ impl JobCgroup {
             // The daemon has opened it.
             let tree = tree(cgroup);
             let group = tree.job(spec.job, spec.attempt);
-            group.create()?;
+            if cgroup.hides_devices {
+                // A group that was removed since would be made without its program.
+                JobGroup::open(group.group().path())?;
+            } else {
+                group.create()?;
+            }
             tree.shims().add(0)?;
             let watch = group.watch()?;
             let is_watched = Cell::new(watch.clear());

@@ -68,6 +68,7 @@ fn group_of_a_test() -> Option<CgroupSpec> {
         early_on_all: false,
         raises,
         strict: false,
+        hides_devices: false,
     })
 }
 

@@ -31,6 +31,7 @@ fn setup() -> Setup {
         pool: Calendar::constant(Resources::cpus(2)),
         classes: None,
         charge: None,
+        gpus: None,
         terms: QueueTerms::default(),
     };
     Setup {
@@ -46,7 +47,6 @@ fn setup() -> Setup {
         topology: <_>::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: <_>::default(),
         reservations: vec![],
     }

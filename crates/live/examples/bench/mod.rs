@@ -147,6 +147,7 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         pool: Calendar::constant(Resources::cpus(u64::from(load.cpus)).with(Kind::Memory, memory)),
         classes: None,
         charge: None,
+        gpus: None,
         terms: QueueTerms { default_memory: 1024, ..QueueTerms::default() },
     };
     let second = Span::from_ticks(1_000_000);
@@ -163,7 +164,6 @@ fn setup(load: &Load) -> Result<Setup, Failure> {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     })

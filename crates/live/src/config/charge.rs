@@ -57,8 +57,14 @@ fn without_units(text: &str) -> Result<String, String> {
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '_';
-        let length = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()).max(letter.len_utf8());
-        let (word, after) = rest.split_at(length);
+        let length = |text: &str| text.find(|letter| !is_part(letter)).unwrap_or(text.len());
+        let mut end = length(rest).max(letter.len_utf8());
+        // The sign of an exponent belongs to its number.
+        let number = rest[..end].strip_suffix(['e', 'E']).is_some_and(|number| number.parse::<f64>().is_ok());
+        if letter.is_ascii_digit() && number && rest[end..].starts_with(['+', '-']) {
+            end += 1 + length(&rest[end + 1..]);
+        }
+        let (word, after) = rest.split_at(end);
         if letter.is_ascii_digit() && word.parse::<f64>().is_err() {
             let bytes = parse_memory(word).map_err(|error| error.to_string())?;
             formula += &(bytes as f64 / GIBI).to_string();
@@ -83,6 +89,7 @@ mod tests {
         check("cpus", 1_000_000, 0, 0);
         check("(cpus + memory/4096MiB) * 2 + 1e1*gpus", 2_000_000, 10_000_000, 500_000);
         check("gpus * 2.5", 0, 2_500_000, 0);
+        check("1e-3*cpus + 1.5E+1*gpus + 2e-1 * memory", 1_000, 15_000_000, 200_000);
         for wrong in [
             "",
             "cpus +",

@@ -53,7 +53,8 @@ fn checked(file: &File, machine: &Machine) -> Result<Configuration, Problem> {
         time(written.as_ref(), field).map(|span| span.unwrap_or(instead))
     };
     let cleanup_time = time_or(&file.cleanup_time, "cleanup-time", 5)?;
-    let queues = queues(file, parts, ProgramLimits::new(cleanup_time, file.user.is_some()))?;
+    let mut queues = queues(file, parts, ProgramLimits::new(cleanup_time, file.user.is_some()))?;
+    gpus::assign(file, &gpus, &mut queues)?;
     let most = usize::try_from(pool.most().cpus_count().get()).unwrap_or(usize::MAX);
     let whole_cores = file.whole_cores.as_ref().is_some_and(|written| *written.get_ref());
     let cpus = if whole_cores {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use miserly_machine_file::file::{Account, ClassesFile, PoolFile, QueueFile};
+use miserly_machine_file::gpu::GpuFile;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::gpus::GpuFile;
 use super::user_limits::{LimitFile, UserLimitsFile};
 
 /// A value and its location.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use miserly_core::{JobClasses, Kind, Machine, Resources, Span, Time};
-use miserly_engine::{IdleTerms, QueueTerms};
+use miserly_engine::{IdleTerms, QueueGpus, QueueTerms};
 use miserly_executor::QueueRules;
 use miserly_machine_file::file::QueueFile;
 use miserly_machine_file::{Queue as Part, Week, kilobytes};
@@ -54,6 +54,8 @@ pub struct Queue {
     pub classes: Option<Arc<JobClasses>>,
     /// The resources of its pool, over time.
     pub pool: Week,
+    /// The GPUs that its jobs may have, if more is known than their number.
+    pub gpus: Option<Arc<QueueGpus>>,
     /// The terms for its jobs.
     pub terms: QueueTerms,
     /// Whether programs with the set-user-ID bit give its jobs no rights; `None` for the rule of all queues.
@@ -94,6 +96,7 @@ impl Queue {
             programs: programs::programs(written, limits)?,
             name: part.name,
             pool: part.week,
+            gpus: None,
         };
         queue.fits(written)?;
         Ok(queue)

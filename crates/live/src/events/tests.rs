@@ -101,6 +101,7 @@ fn setup() -> Setup {
             pool: Calendar::constant(Resources::cpus(1)),
             classes: None,
             charge: None,
+            gpus: None,
             terms: QueueTerms::default(),
         }],
         cpus: vec![0],
@@ -114,7 +115,6 @@ fn setup() -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }

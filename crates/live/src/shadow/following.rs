@@ -181,6 +181,7 @@ impl Following {
                 queue: QueueLine { policy: policy.to_string(), ..self.real.clone() },
                 stopped: false,
                 capacity: self.lost_capacity(ledger),
+                lost: vec![],
                 state: SavedLedgerState::new(&ledger.state()),
                 wake: state.wake,
                 jobs: inside.map(|job| SavedEntry::new(ledger.entry(job))).collect(),

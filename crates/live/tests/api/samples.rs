@@ -148,6 +148,8 @@ fn job(number: i64, phase: Phase) -> JobView {
         mail: Some(Mail { on: vec![MailEvent::End], to: Some("ada@example.org".to_owned()) }),
         gpus: 2,
         gpu_type: Some("a100".to_owned()),
+        gpu_memory: Some(40 << 30),
+        gpu_share: true,
         has_gpus: vec![0, 3],
         capacity_lost: Some("1 of 4 processors are offline, or adopted jobs have them".to_owned()),
         epilog_failed: Some("exit 4".to_owned()),

@@ -58,6 +58,7 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         pool: Calendar::constant(pool),
         classes: None,
         charge: None,
+        gpus: None,
         terms: QueueTerms { default_memory: 1024, ..QueueTerms::default() },
     };
     let machine = Resources::cpus(u64::from(CPUS) + 2).with(Kind::Memory, 1 << 20);
@@ -75,7 +76,6 @@ fn setup(policy: &str, opportunistic: bool) -> Setup {
         topology: miserly_engine::Topology::default(),
         whole_cores: false,
         gpus: 0,
-        gpu_types: vec![],
         user_limits: miserly_engine::UserLimits::default(),
         reservations: vec![],
     }

@@ -9,7 +9,7 @@ use miserly_engine::Attempt;
 use super::LONGEST_GRACE;
 use crate::site::Window;
 use crate::step::SECOND;
-use crate::world::{Checked, World};
+use crate::world::{Checked, SHARED_MEMORY, World};
 
 /// The time for which two jobs may share a processor.
 ///
@@ -20,17 +20,23 @@ const TOLERANCE: i64 = SECOND;
 const ROUND: i64 = 60 * SECOND;
 
 impl World {
-    /// No two jobs share a GPU for long.
+    /// No two jobs have the same whole GPU for long, nor shares of more than its memory.
     pub(super) fn check_gpus(&self) -> Checked {
-        let mut owner: BTreeMap<u32, Window> = BTreeMap::new();
+        let mut owners: BTreeMap<u32, Vec<Window>> = BTreeMap::new();
         for window in self.machine.windows() {
             for gpu in &window.gpus {
-                let Some(other) = owner.insert(*gpu, window.clone()) else { continue };
-                let since = window.since.max(other.since).max(self.quiet_since());
-                if since + TOLERANCE < self.now {
-                    let [one, two] = [&other, &window].map(|window| window.attempt.job);
-                    return Err(format!("GPU {gpu} is of the jobs {one} and {two} since {since}"));
-                }
+                owners.entry(*gpu).or_default().push(window.clone());
+            }
+        }
+        for (gpu, windows) in owners {
+            let memory = |window: &Window| window.gpu_share.map_or(SHARED_MEMORY, |bytes| bytes >> 10);
+            if windows.len() < 2 || windows.iter().map(memory).sum::<u64>() <= SHARED_MEMORY {
+                continue;
+            }
+            let since = windows.iter().map(|window| window.since).max().max(Some(self.quiet_since()));
+            if since.is_some_and(|since| since + TOLERANCE < self.now) {
+                let jobs: Vec<i64> = windows.iter().map(|window| window.attempt.job).collect();
+                return Err(format!("GPU {gpu} is of the jobs {jobs:?}, beyond its memory"));
             }
         }
         Ok(())

@@ -45,7 +45,13 @@ impl Home {
     }
 
     fn task(&self, attempt: Attempt) -> TaskHost {
-        TaskHost { machine: Rc::clone(&self.machine), attempt, habit: Habit::default(), gpus: vec![] }
+        TaskHost {
+            machine: Rc::clone(&self.machine),
+            attempt,
+            habit: Habit::default(),
+            gpus: vec![],
+            gpu_share: None,
+        }
     }
 
     pub(super) fn open(&self, attempt: Attempt) -> Option<OpenFolder> {
@@ -120,7 +126,8 @@ impl Host for Home {
             self.machine.begin_anew(job);
         }
         let (programs, gpus) = (programs(&habit, &request), request.gpus.clone().unwrap_or_default());
-        let mut task = TaskHost { habit, gpus, ..self.task(attempt) };
+        let gpu_share = request.submission.gpu_memory.filter(|_| request.submission.is_gpu_share());
+        let mut task = TaskHost { habit, gpus, gpu_share, ..self.task(attempt) };
         let spec = AttemptSpec { cgroup: self.machine.cgroup(), ..spec(request.clone(), programs) };
         let shim = self.checked(&request, || Ok(launch(&mut task, &spec)?))?;
         Ok(self.shim(attempt, shim))
@@ -198,6 +205,7 @@ impl Machine {
             early_on_all: false,
             raises: false,
             strict: false,
+            hides_devices: false,
         })
     }
 }
@@ -247,6 +255,8 @@ struct TaskHost {
     habit: Habit,
     /// Its GPUs.
     gpus: Vec<u32>,
+    /// Its share of the memory of its GPU, bytes.
+    gpu_share: Option<u64>,
 }
 
 impl TaskHost {
@@ -298,6 +308,7 @@ impl DaemonHost for TaskHost {
         let place = Rc::new(Place::new(self.attempt));
         place.habit.set(self.habit);
         place.gpus.replace(self.gpus.clone());
+        place.gpu_share.set(self.gpu_share);
         place.folder.replace(Some(<_>::default()));
         self.machine.places.borrow_mut().insert(self.attempt, Rc::clone(&place));
         self.machine.effects.pass();

@@ -136,6 +136,8 @@ struct Place {
     runner: RefCell<Option<Runner>>,
     habit: Cell<Habit>,
     gpus: RefCell<Vec<u32>>,
+    /// Its share of the memory of its GPU, bytes; `None` if it has whole ones.
+    gpu_share: Cell<Option<u64>>,
     cpus: RefCell<Vec<u32>>,
     /// The instant since which it has them in its window.
     placed_at: Cell<i64>,

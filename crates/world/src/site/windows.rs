@@ -14,6 +14,8 @@ pub(crate) struct Window {
     pub(crate) attempt: Attempt,
     pub(crate) cpus: Vec<u32>,
     pub(crate) gpus: Vec<u32>,
+    /// Its share of the memory of its GPU, bytes; `None` if it has whole ones.
+    pub(crate) gpu_share: Option<u64>,
     /// The instant since which it runs on them.
     pub(crate) since: i64,
     /// Whether it takes turns with others.
@@ -71,6 +73,7 @@ impl Machine {
                 attempt: place.attempt,
                 cpus: place.cpus.borrow().clone(),
                 gpus: place.gpus.borrow().clone(),
+                gpu_share: place.gpu_share.get(),
                 since: main.running_since().max(place.placed_at.get()),
                 takes_turns: place.takes_turns.get(),
                 is_ending: main.is_ending(),

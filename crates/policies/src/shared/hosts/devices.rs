@@ -107,8 +107,8 @@ impl HostPlan {
         match self.machine.devices() {
             None => self.idle.fit(&self.machine, demand),
             Some(table) => {
-                let capacity = |cell| table.cell(cell).capacity;
-                self.machine.fit_with_devices(self.idle.each(), capacity, demand)
+                let most = |cell| table.cell(cell).most;
+                self.machine.fit_with_devices(self.idle.each(), most, demand)
             }
         }
     }

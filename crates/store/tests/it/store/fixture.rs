@@ -33,7 +33,7 @@ fn copied(format: u32) -> tempfile::TempDir {
 
 #[test]
 fn each_format_opens() {
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].into_iter().for_each(opens);
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].into_iter().for_each(opens);
 }
 
 fn opens(format: u32) {
@@ -47,7 +47,7 @@ fn opens(format: u32) {
     assert_eq!(store.segments().count(), usize::from(format > 2));
     store.commit(&JournalBatch { lines: vec!["{}".into()], ..batch }).unwrap();
     assert_eq!(store.last_line(), model.last + 1);
-    assert_eq!(store.meta("format"), Some("10"), "an older program must not write to it");
+    assert_eq!(store.meta("format"), Some("11"), "an older program must not write to it");
 }
 
 #[test]
