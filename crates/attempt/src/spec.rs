@@ -187,6 +187,7 @@ pub struct PrivateFolders {
 }
 
 /// The control group of an attempt, which its shim creates.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupSpec {
     /// Folder of the tree in which the group is created.

@@ -140,6 +140,7 @@ pub(crate) struct Rights {
 const MARGIN: i64 = 400 * DAY;
 
 /// The state of the page, as its script gets it.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageState {
     /// The number of the change.

@@ -1,7 +1,7 @@
 //! Changes of the machine's capacity under the jobs.
 
 use miserly_core::devices::CellId;
-use miserly_core::{Calendar, Fault, Kind, Resources, Round};
+use miserly_core::{Calendar, Fault, Kind, Placement, Resources, Round};
 
 use crate::cpus::allocator::instants_of;
 use crate::{Adoption, Attempt, Engine, EngineError, Journal, Launcher, Now};
@@ -56,7 +56,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
             let unusable = gpus.cells_of(&self.unrecorded.gpus());
             for (id, cell) in (0..).map(CellId).zip(table.cells()) {
                 let running = ledger.running().filter_map(|job| ledger.entry(job).placement());
-                let held = running.flat_map(|placement| placement.devices()).filter(|held| held.cell == id);
+                let held = running.flat_map(Placement::devices).filter(|held| held.cell == id);
                 let held = held.fold(0, |all, held| all | held.names);
                 let lost = unusable.get(&id).copied().unwrap_or(0) & !held;
                 if lost != cell.lost {
