@@ -1,6 +1,6 @@
 //! Why a job cannot be planned.
 
-use miserly_slurm::{Cluster, Detail, Job};
+use miserly_slurm::{Cluster, Detail, Job, has_gpu_parts};
 
 use crate::Settings;
 use crate::instant::instant;
@@ -72,6 +72,9 @@ fn obstacle_of_form(
 ) -> Option<String> {
     if let Some(gres) = &form.gres_otherwise {
         return Some(format!("generic resources by job, task or socket are not supported ({gres})"));
+    }
+    if let Some(gres) = form.gres_per_node.as_ref().filter(|list| has_gpu_parts(list)) {
+        return Some(format!("parts of GPUs are not supported ({gres})"));
     }
     if form.features.as_deref().is_some_and(|list| list.contains(['|', '[', '*', '(', '!'])) {
         return Some("features with alternatives or counts are not supported".to_owned());

@@ -106,7 +106,9 @@ impl RecordedJob {
 
 /// Returns the jobs of these runs, with the numbers of the runs of each one. The number of a job is that of its first run, and its runtime
 /// that of the last one.
-fn merged(runs: &[RecordedJob]) -> (Vec<RecordedJob>, BTreeMap<JobNumber, Vec<JobNumber>>) {
+fn merged<'a>(
+    runs: impl Iterator<Item = &'a RecordedJob>,
+) -> (Vec<RecordedJob>, BTreeMap<JobNumber, Vec<JobNumber>>) {
     let mut firsts: BTreeMap<JobNumber, JobNumber> = BTreeMap::new();
     let mut numbers: BTreeMap<JobNumber, Vec<JobNumber>> = BTreeMap::new();
     let mut jobs: BTreeMap<JobNumber, RecordedJob> = BTreeMap::new();
@@ -123,10 +125,10 @@ fn merged(runs: &[RecordedJob]) -> (Vec<RecordedJob>, BTreeMap<JobNumber, Vec<Jo
 }
 
 /// Returns the multiples of a cycle at which jobs wait.
-fn instants(jobs: &[RecordedJob], cycle: Span) -> Vec<Time> {
+fn instants(jobs: &[&RecordedJob], cycle: Span) -> Vec<Time> {
     let unit = cycle.ticks().max(1);
     let until = jobs.iter().flat_map(|job| [job.start, job.end]).flatten().max();
-    let wait = |job: &RecordedJob| {
+    let wait = |job: &&RecordedJob| {
         let end = job.start.or(until)?;
         let first = job.request.submit.ticks().div_euclid(unit) + 1;
         Some((first, (end.ticks() - 1).div_euclid(unit)))
@@ -156,7 +158,7 @@ impl Comparison<'_> {
         most: usize,
     ) -> (CycleAudit, BTreeMap<JobNumber, Seen>) {
         let (mut audit, mut seen) = (CycleAudit::default(), BTreeMap::new());
-        let mut jobs: Vec<RecordedJob> = self.jobs.iter().filter(|job| self.holds(job)).cloned().collect();
+        let mut jobs: Vec<&RecordedJob> = self.jobs.iter().filter(|job| self.holds(job)).collect();
         let last = *period.end();
         let mut instants = instants(&jobs, cycle);
         instants.retain(|at| period.contains(at) && *at + cycle + cycle <= last);
@@ -169,8 +171,8 @@ impl Comparison<'_> {
         let mut present: Vec<RecordedJob> = vec![];
         for at in instants.into_iter().step_by(step) {
             present.retain(|job| needs_past || job.end.is_none_or(|end| end > at));
-            present
-                .extend(std::iter::from_fn(|| later.next_if(|job| job.request.submit <= at + cycle + cycle)));
+            let new = std::iter::from_fn(|| later.next_if(|job| job.request.submit <= at + cycle + cycle));
+            present.extend(new.cloned());
             Comparison { jobs: &present, ..*self }.add_state(&mut audit, &mut seen, cycle, at);
         }
         (audit, seen)
@@ -182,13 +184,14 @@ impl Comparison<'_> {
     /// # Errors
     /// If the policy does not run on the machine, or makes a decision that the ledger refuses.
     pub fn starts_from_idle(&self) -> Result<BTreeMap<JobNumber, Time>, String> {
-        let ended = self.jobs.iter().filter(|job| job.end.is_some() && self.holds(job));
-        let ended: Vec<RecordedJob> = ended.cloned().collect();
-        let Some(first) = ended.iter().map(|job| job.request.submit).min() else {
+        let has_ended = |job: &RecordedJob| job.end.is_some() && self.holds(job);
+        let ended = self.jobs.iter().filter(|job| has_ended(job));
+        let Some(first) = ended.clone().map(|job| job.request.submit).min() else {
             return Ok(BTreeMap::new());
         };
-        let (jobs, runs) = if self.preempts() { merged(&ended) } else { (ended, BTreeMap::new()) };
-        let simulated = Comparison { jobs: &jobs, ..*self }.simulate(first - Span::TICK, Time::MAX);
+        let (merged, runs) = if self.preempts() { merged(ended) } else { (vec![], BTreeMap::new()) };
+        let jobs = if self.preempts() { &merged[..] } else { self.jobs };
+        let simulated = Comparison { jobs, ..*self }.simulate(first - Span::TICK, Time::MAX, &has_ended);
         let (starts, outcome) =
             simulated.ok_or_else(|| format!("{} does not run on the cluster", self.policy))?;
         outcome?;
@@ -210,7 +213,7 @@ impl Comparison<'_> {
 
     fn add_state(&self, audit: &mut CycleAudit, seen: &mut BTreeMap<JobNumber, Seen>, cycle: Span, at: Time) {
         // A run that ends for want of events has all starts.
-        let Some((simulated, _)) = self.simulate(at, at + cycle + cycle) else {
+        let Some((simulated, _)) = self.simulate(at, at + cycle + cycle, &|_| true) else {
             audit.states_left_out += 1;
             return;
         };
@@ -237,10 +240,15 @@ impl Comparison<'_> {
     }
 
     /// Returns the starts by the policy from a recorded state until an instant, and whether the simulation came to its end. Ends and
-    /// submissions are those of the record.
+    /// submissions are those of the record. `is_there`: whether a job is in the simulation.
     ///
     /// `None`: the policy does not run there, more processors were in use than there are, or the place of a running job is not known.
-    fn simulate(&self, at: Time, until: Time) -> Option<(Starts, Result<(), String>)> {
+    fn simulate(
+        &self,
+        at: Time,
+        until: Time,
+        is_there: &dyn Fn(&RecordedJob) -> bool,
+    ) -> Option<(Starts, Result<(), String>)> {
         let (mut entries, mut later, mut runtimes) = (vec![], vec![], BTreeMap::new());
         let preempts = self.preempts();
         let is_over = |run: &RecordedJob| run.end.is_some_and(|end| end <= at);
@@ -250,12 +258,11 @@ impl Comparison<'_> {
             .filter(|run| run.is_preempted && is_over(run))
             .map(|run| run.request.number)
             .collect();
-        for (admitted, job) in (0_u64..).zip(self.jobs) {
+        for (admitted, job) in (0_u64..).zip(self.jobs.iter().filter(|job| is_there(job))) {
             // The policy makes it anew.
             if preempts && job.rerun_of.is_some_and(|earlier| !over.contains(&earlier)) {
                 continue;
             }
-            let runtime = job.runtime(preempts);
             let entry = || Entry::waiting(job.request.clone(), admitted);
             if job.waits(at) {
                 entries.push(entry());
@@ -265,11 +272,12 @@ impl Comparison<'_> {
                 entry.request.form = Form { parts: None, apart: false, ..entry.request.form };
                 entries.push(running(entry, job.placement.clone()?, start, at));
             } else if job.request.submit > at && job.request.submit <= until {
-                later.push(Job::new(job.request.clone(), runtime));
+                later.push(job);
+                continue;
             } else {
                 continue;
             }
-            runtimes.insert(job.request.number, runtime);
+            runtimes.insert(job.request.number, job.runtime(preempts));
         }
         later.sort_by_key(|job| (job.request.submit, job.request.number));
         let policy = self.policy.build(self.machine, 0).ok()?;
@@ -291,7 +299,8 @@ impl Comparison<'_> {
         let procs = self.machine.capacity().cpus_count();
         let mut simulation = Simulation::continuing(System::new(vec![driver]), procs, at, runtime).ok()?;
         let mut watch = Watch { until, now: at, starts: BTreeMap::new() };
-        let mut later = later.into_iter().map(Ok::<Job, std::convert::Infallible>);
+        let job = |job: &RecordedJob| Job::new(job.request.clone(), job.runtime(preempts));
+        let mut later = later.into_iter().map(job).map(Ok::<Job, std::convert::Infallible>);
         let outcome =
             simulation.run(&mut later, &mut [&mut watch]).map(drop).map_err(|error| error.to_string());
         Some((watch.starts, outcome))
@@ -532,7 +541,7 @@ mod tests {
     #[test]
     fn states_are_the_cycles_at_which_jobs_wait() {
         let jobs = [job(1, 1, [3, 35, 40], 9), job(2, 1, [12, 22, 50], 9), job(3, 1, [61, 75, 80], 9)];
-        let states = instants(&jobs, Span::from_secs(10).unwrap());
+        let states = instants(&jobs.each_ref(), Span::from_secs(10).unwrap());
         assert_eq!(states, [10, 20, 30, 70].map(at));
     }
 

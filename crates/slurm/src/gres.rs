@@ -37,11 +37,27 @@ pub fn gpu_types(list: &str) -> BTreeMap<String, u64> {
     types
 }
 
+/// Returns whether a list has parts of GPUs: shards, or shares of the Multi-Process Service. Slurm takes them from the GPUs of a node.
+///
+/// # Example
+/// ```
+/// assert!(miserly_slurm::has_gpu_parts("gres/shard:a100:2") && !miserly_slurm::has_gpu_parts("gpu:1g.5gb:7"));
+/// ```
+pub fn has_gpu_parts(list: &str) -> bool {
+    list.split(',').any(|item| {
+        let name = without_prefix(item.trim()).split([':', '=', '(']).next();
+        matches!(name, Some("shard" | "mps"))
+    })
+}
+
+fn without_prefix(item: &str) -> &str {
+    item.strip_prefix("gres:").or_else(|| item.strip_prefix("gres/")).unwrap_or(item)
+}
+
 /// Returns the type of GPUs in an item, and their number.
 fn gpus_of(item: &str) -> Option<(&str, u64)> {
     let item = item.split('(').next().unwrap_or_default();
-    let item = item.strip_prefix("gres:").or_else(|| item.strip_prefix("gres/")).unwrap_or(item);
-    let rest = item.strip_prefix("gpu")?;
+    let rest = without_prefix(item).strip_prefix("gpu")?;
     if !rest.is_empty() && !rest.starts_with([':', '=']) {
         return None;
     }
@@ -69,9 +85,22 @@ mod tests {
             ("cpu=4,mem=1G,gres/gpu=3,gres/gpu:a100=2,gres/gpu:t4=1", 3),
             ("gres/gpu:a100=2", 2),
             ("gpumem:7,nvme:7", 0),
+            // Instances of a divided GPU are a type of their own, and shards are parts of other items.
+            ("gpu:a100:1(S:0),gpu:1g.5gb:7(S:1),shard:a100:4(S:0)", 8),
+            ("cpu=8,gres/gpu:nvidia_a100_3g.20gb=2,gres/shard=4", 2),
             ("", 0),
         ] {
             assert_eq!(gpus(list), count, "{list}");
+        }
+    }
+
+    #[test]
+    fn parts_of_gpus_are_no_gpus() {
+        for list in ["shard:2", "gres:shard:2", "gres/shard=2", "gpu:1,gres/mps:50", "gres/shard:a100:1"] {
+            assert!(has_gpu_parts(list), "{list}");
+        }
+        for list in ["gpu:2", "gres/gpu:1g.5gb:7", "gres/shards:2", "cpu=4,gres/gpu:shard=1", ""] {
+            assert!(!has_gpu_parts(list), "{list}");
         }
     }
 }

@@ -84,7 +84,7 @@ pub use command::Slurm;
 pub use cycles::{Comparison, CycleAudit, RecordedJob, Seen};
 pub use error::SlurmError;
 pub use forecasts::{Forecasts, JobForecast, forecasts};
-pub use gres::{gpu_types, gpus};
+pub use gres::{gpu_types, gpus, has_gpu_parts};
 pub use holes::Hole;
 pub use host_list::{HostListError, hosts};
 pub use live_limits::{AssociationLimits, Limits};

@@ -18,6 +18,8 @@ pub struct Limits {
     pub associations: Vec<AssociationLimits>,
     /// The account above each one.
     pub parents: BTreeMap<String, String>,
+    /// The associations of a user with a partition: account, user and partition. The jobs there count for no other one of the user.
+    pub of_partitions: BTreeSet<[String; 3]>,
     /// The numbers of the users who have jobs, by name.
     pub users: BTreeMap<String, u32>,
     /// The minutes that are used of limits of a sum over time, by the owner and the limit without its value. There are none if the
@@ -100,12 +102,11 @@ impl Limits {
 
     /// Returns the groups of the jobs that count for a limit, as words of the parameter `limits` of the policy `slurm`.
     pub(crate) fn groups_of(&self, limit: &AssociationLimits, associations: &Associations) -> Vec<String> {
-        let counts = |(_, one): &(u32, &Association)| {
-            let is_of_owner = match &limit.user {
-                Some(user) => one.account == limit.account && one.user == *user,
-                None => self.is_within(&one.account, &limit.account),
-            };
-            is_of_owner && limit.partition.as_ref().is_none_or(|name| one.partition.as_ref() == Some(name))
+        let counts = |(_, one): &(u32, &Association)| match &limit.user {
+            Some(user) => {
+                one.account == limit.account && one.user == *user && one.partition == limit.partition
+            }
+            None => self.is_within(&one.account, &limit.account),
         };
         associations.iter().filter(counts).map(|(number, _)| format!("g{number}")).collect()
     }
@@ -124,10 +125,13 @@ impl Limits {
             if let Some(parent) = named(parent) {
                 self.parents.insert(account.to_owned(), parent);
             }
-            let user = named(user);
+            let (user, partition) = (named(user), named(partition));
+            if let Some((user, partition)) = user.clone().zip(partition.clone()) {
+                self.of_partitions.insert([account.to_owned(), user, partition]);
+            }
             let limits = AssociationLimits {
                 account: account.to_owned(),
-                partition: named(partition),
+                partition,
                 all: parsed_limits([("GrpJobs", all_jobs), ("GrpTRES", all)].into_iter().chain(times)),
                 // Users without a limit of their own have that of their account, in lines of their own.
                 jobs: jobs.parse().ok().filter(|_| user.is_some()),
@@ -155,11 +159,17 @@ impl Limits {
 
     fn holds_for(&self, association: &AssociationLimits, job: &Job, partition: Option<&str>) -> bool {
         let account = job.account.as_deref().unwrap_or_default();
-        let is_of_account = match &association.user {
-            Some(user) => account == association.account && self.users.get(user) == Some(&job.user),
-            None => self.is_within(account, &association.account),
+        let Some(user) = &association.user else { return self.is_within(account, &association.account) };
+        let has_own = |name: &str| {
+            let names = [account, user, name].map(str::to_owned);
+            self.of_partitions.contains(&names)
         };
-        is_of_account && association.partition.as_deref().is_none_or(|name| partition == Some(name))
+        let is_of_partition = match association.partition.as_deref() {
+            Some(name) => partition == Some(name),
+            // Slurm looks for the association with the partition of the job first.
+            None => !partition.is_some_and(has_own),
+        };
+        account == association.account && self.users.get(user) == Some(&job.user) && is_of_partition
     }
 
     fn quality(&self, name: Option<&String>) -> Option<&Quality> {
@@ -574,6 +584,28 @@ mod tests {
             written.as_deref(),
             Some("1+2+3: jobs=10; 1+2+3: procs=100; 1+2+3: gpus=4; 1: jobs=2; 2: jobs=1")
         );
+    }
+
+    /// A user has an association for each partition of some, and another one for all other partitions.
+    #[test]
+    fn a_job_counts_for_one_association_of_its_user() {
+        let lines = "lab|||root|9||\nlab|ann|||||5\nlab|ann|gpu||||1\nlab|ann|long||||\n";
+        let mut limits = Limits { users: [("ann".to_owned(), 1)].into(), ..Limits::default() };
+        limits.add_associations(lines);
+        let jobs = ["batch", "gpu", "long"].map(|partition| job(partition, 1, "lab", partition));
+        let jobs: Vec<&Job> = jobs.iter().collect();
+        let all = Cluster::default().live_limits(&limits, &jobs);
+        let counted = all.iter().map(|limit| {
+            let jobs: Vec<&str> = limit.jobs.iter().copied().collect();
+            (limit.most, jobs.join(" "))
+        });
+        let expected = [(9, "batch gpu long"), (5, "batch"), (1, "gpu")];
+        assert_eq!(counted.collect::<Vec<_>>(), expected.map(|(most, jobs)| (most, jobs.to_owned())));
+        // The same by the numbers of associations, in the twin.
+        let tree = "root||||0\n lab|||1|0\n  lab|ann||1|0\n  lab|ann|gpu|1|0\n  lab|ann|long|1|0\n";
+        let associations = Associations::parse(tree).unwrap();
+        let groups = limits.associations.iter().map(|one| limits.groups_of(one, &associations).join("+"));
+        assert_eq!(groups.collect::<Vec<_>>(), ["g1+g2+g3", "g1", "g2"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use miserly_core::Span;
 use miserly_units::duration;
 
 use crate::live_limits::{LiveLimit, limit_of_reason};
-use crate::{Cluster, Detail, Job, Limit};
+use crate::{Cluster, Detail, Job, Limit, has_gpu_parts};
 
 impl Cluster {
     /// Returns why a waiting job has no forecast, in words, if it has none: it waits for something else than nodes or the end of
@@ -32,6 +32,11 @@ impl Cluster {
         }
         if let Some(limit) = limits.iter().find(|limit| limit.excludes(job, detail)) {
             return Some(limit.words());
+        }
+        let by_node = job.gres.as_ref();
+        let gres = by_node.into_iter().chain(detail.and_then(|detail| detail.gres_otherwise.as_ref()));
+        if let Some(list) = gres.into_iter().find(|list| has_gpu_parts(list)) {
+            return Some(format!("it asks for parts of GPUs, which are not simulated ({list})"));
         }
         if let Some(why) = detail.and_then(not_simulated) {
             return Some(why);

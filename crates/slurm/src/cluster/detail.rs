@@ -29,7 +29,10 @@ pub struct Detail {
     /// The memory that it needs. `squeue` shows memory by processor as memory by node.
     #[serde(default)]
     pub memory: Option<Amount>,
-    /// Its GPUs on all nodes together, if Slurm accounts them (`AccountingStorageTRES`).
+    /// The number of tasks.
+    #[serde(default)]
+    pub tasks: u64,
+    /// Its GPUs on all nodes together, if Slurm accounts them (`AccountingStorageTRES`) or they are by task.
     #[serde(default)]
     pub gpus: u64,
     /// The least processors on each node.
@@ -163,7 +166,9 @@ impl Detail {
             let count = job.gres.as_deref().or(of_job.as_deref()).map_or(1, gpus);
             Amount::PerNode(each.saturating_mul(count))
         });
+        let by_tasks = of_task.as_deref().map_or(0, gpus).saturating_mul(self.tasks);
         Detail {
+            gpus: self.gpus.max(by_tasks),
             memory: by_gpu.or(self.memory),
             gres_per_node: job.gres.clone(),
             gres_otherwise: [of_job, of_task, of_socket]
@@ -194,6 +199,7 @@ impl Detail {
         Ok(Detail {
             is_unreadable: false,
             cpus_per_task: fields.number("CPUs/Task").unwrap_or(1).max(1),
+            tasks: fields.number("NumTasks").unwrap_or(1).max(1),
             least_nodes: natural(least)?.max(1),
             most_nodes: most.map(natural).transpose()?.filter(|most| *most > 0),
             memory: memory(&resources),
@@ -385,6 +391,25 @@ mod tests {
             ["cpu=2", "cpu:2", "cpu=2,gres/gpu=1", "gres:gpu:1"].map(of_task),
             [None, None, list("gres/gpu=1"), list("gres:gpu:1")]
         );
+    }
+
+    /// The sum is there without an accounting of GPUs.
+    #[test]
+    fn gpus_by_task_are_as_many_as_the_tasks() {
+        let line = "JobId=7 JobName=x NumNodes=2 NumCPUs=8 NumTasks=4 CPUs/Task=2 ReqTRES=cpu=8,node=2 Features=(null)";
+        let read = |text: &str, line: &str| {
+            let columns = Columns { of_task: Some(text.to_owned()), ..Columns::default() };
+            Detail::parse(line, "x").unwrap().with_columns(&Job::default(), &columns).gpus
+        };
+        // Slurm 22.05, 23.11, and 25.05, also with instances of a divided GPU.
+        for list in
+            ["gres:gpu:2", "cpu:2,gres:gpu:2", "cpu=2,gres/gpu=2", "gres/gpu:a100:2", "gres/gpu:1g.5gb=2"]
+        {
+            assert_eq!(read(list, line), 8, "{list}");
+        }
+        assert_eq!(read("cpu=2", line), 0);
+        // What Slurm accounts has the tasks already.
+        assert_eq!(read("gres/gpu:2", &line.replace("node=2", "node=2,gres/gpu=8")), 8);
     }
 
     #[test]

@@ -1,11 +1,26 @@
 //! The time of a cycle between changes of its reservations.
 
+use std::ops::Range;
+
 use fixedbitset::FixedBitSet;
 use miserly_core::{Span, Time};
 
 /// The hosts without a reservation over the time of a cycle.
+///
+/// The stretches are in chunks, each with the hosts that are open during all of it.
 #[derive(Debug, Default)]
-pub(super) struct Stretches(Vec<Stretch>);
+pub(super) struct Stretches(Vec<Chunk>);
+
+/// Some stretches that follow each other.
+#[derive(Debug)]
+struct Chunk {
+    /// There is one at least.
+    stretches: Vec<Stretch>,
+    /// The hosts without a reservation during all of them.
+    open: FixedBitSet,
+    /// The least number of open hosts of a stretch.
+    least: usize,
+}
 
 /// A stretch of time without a change of the reservations.
 #[derive(Clone, Debug)]
@@ -18,6 +33,9 @@ struct Stretch {
     number: usize,
 }
 
+/// The place of a stretch: its chunk, and its place there.
+type Place = (usize, usize);
+
 /// An instant from which a job can be tried, and the stretch there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Try {
@@ -26,13 +44,46 @@ pub(super) struct Try {
     pub(super) next: Option<Time>,
 }
 
-/// The number of stretches after which open hosts are counted: that takes longer than finding them.
-const CHECKED: usize = 16;
+/// The most stretches of a chunk. Half of them are as many as a search looks at beside whole chunks.
+const MOST: usize = 24;
+
+impl Chunk {
+    fn new(stretches: Vec<Stretch>) -> Chunk {
+        let mut open = stretches[0].open.clone();
+        stretches[1..].iter().for_each(|stretch| open.intersect_with(&stretch.open));
+        let least = least(&stretches);
+        Chunk { stretches, open, least }
+    }
+
+    fn from(&self) -> Time {
+        self.stretches[0].from
+    }
+
+    fn to(&self) -> Time {
+        self.stretches[self.stretches.len() - 1].to
+    }
+
+    /// Removes hosts from the stretches of a range.
+    fn reserve(&mut self, range: Range<usize>, hosts: &FixedBitSet) {
+        for stretch in &mut self.stretches[range] {
+            stretch.number -= stretch.open.intersection_count(hosts);
+            stretch.open.difference_with(hosts);
+        }
+        self.open.difference_with(hosts);
+        self.least = least(&self.stretches);
+    }
+}
+
+/// Returns the least number of open hosts of a stretch.
+fn least(stretches: &[Stretch]) -> usize {
+    stretches.iter().map(|stretch| stretch.number).min().unwrap_or(0)
+}
 
 impl Stretches {
     /// Returns a time without reservations.
     pub(super) fn new(from: Time, to: Time, open: FixedBitSet) -> Stretches {
-        Stretches(vec![Stretch { from, to, number: open.count_ones(..), open }])
+        let number = open.count_ones(..);
+        Stretches(vec![Chunk::new(vec![Stretch { from, to, open, number }])])
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -47,7 +98,8 @@ impl Stretches {
     /// If the last part of the span has too few hosts, so has each try that has all of this part. So the search begins at the
     /// end of the span.
     ///
-    /// With n stretches and h hosts, O(n h) in steps of 64 hosts for each try, and O(n) if one stretch alone has too few.
+    /// With n stretches in c chunks and h hosts, O(c h + n h / c) in steps of 64 hosts for each try, and O(c) if one stretch alone
+    /// has too few.
     pub(super) fn next_try(
         &self,
         from: Time,
@@ -56,77 +108,169 @@ impl Stretches {
         least: Time,
     ) -> Option<(Try, FixedBitSet)> {
         let mut from = from;
+        let mut open = FixedBitSet::with_capacity(usable.len());
+        let possible = self.first_where(|stretch| stretch.to >= least).unwrap_or(self.last());
         loop {
-            let mut first = self.first_behind(from);
+            let Some(mut first) = self.first_behind(from) else {
+                // Nothing is reserved there.
+                open.insert_range(..);
+                return Some((Try { from, next: None }, open));
+            };
             // A start at the end of a stretch is one of its starts.
-            let possible =
-                self.0.partition_point(|stretch| stretch.to < least).min(self.0.len().saturating_sub(1));
             if first < possible {
                 first = possible;
-                from = self.0[first].from;
+                from = self.at(first).from;
             }
-            let during = self.0[first..].partition_point(|stretch| stretch.from <= from + span);
-            let during = &self.0[first..first + during];
-            let mut open = FixedBitSet::with_capacity(usable.len());
-            open.insert_range(..);
-            let too_narrow = during.iter().rposition(|stretch| stretch.number < hosts).or_else(|| {
-                let mut backwards = during.iter().enumerate().rev();
-                let together = backwards.find(|(nth, stretch)| {
-                    open.intersect_with(&stretch.open);
-                    nth % CHECKED == 0 && open.intersection_count(usable) < hosts
-                });
-                together.map(|(nth, _)| nth)
-            });
-            let Some(narrow) = too_narrow else {
-                let next = self.0.get(first).filter(|_| first + 1 < self.0.len()).map(|stretch| stretch.to);
+            let Some(narrow) = self.last_narrow(first, from + span, (usable, hosts), &mut open) else {
+                let next = (first != self.last()).then(|| self.at(first).to);
                 return Some((Try { from, next }, open));
             };
-            if first + narrow + 1 == self.0.len() {
+            if narrow == self.last() {
                 return None;
             }
-            from = self.0[first + narrow].to;
+            from = self.at(narrow).to;
         }
     }
 
+    /// Returns a stretch from which on too few usable hosts are open until an instant, if there is one from `first` on. Otherwise
+    /// `open` are the hosts that are open all this time.
+    fn last_narrow(
+        &self,
+        first: Place,
+        until: Time,
+        (usable, hosts): (&FixedBitSet, usize),
+        open: &mut FixedBitSet,
+    ) -> Option<Place> {
+        let number_of_chunks = self.0[first.0..].partition_point(|chunk| chunk.from() <= until);
+        let during = |place: usize| {
+            let chunk = &self.0[place];
+            let begin = if place == first.0 { first.1 } else { 0 };
+            let is_last = place + 1 == first.0 + number_of_chunks;
+            let end = if is_last {
+                chunk.stretches.partition_point(|one| one.from <= until)
+            } else {
+                chunk.stretches.len()
+            };
+            (chunk, begin..end)
+        };
+        let backwards = || (first.0..first.0 + number_of_chunks).rev();
+        for place in backwards().filter(|place| self.0[*place].least < hosts) {
+            let (chunk, range) = during(place);
+            if let Some(narrow) = chunk.stretches[range.clone()].iter().rposition(|one| one.number < hosts) {
+                return Some((place, range.start + narrow));
+            }
+        }
+        open.insert_range(..);
+        for place in backwards() {
+            let (chunk, range) = during(place);
+            if range.len() < chunk.stretches.len() {
+                chunk.stretches[range.clone()].iter().for_each(|one| open.intersect_with(&one.open));
+            } else {
+                open.intersect_with(&chunk.open);
+            }
+            if open.intersection_count(usable) < hosts {
+                return Some((place, self.narrow_in(place, range, until, (usable, hosts))));
+            }
+        }
+        None
+    }
+
+    /// Returns the last stretch of a range in a chunk from which on too few usable hosts are open until an instant. That is so from
+    /// the first one on.
+    fn narrow_in(
+        &self,
+        place: usize,
+        range: Range<usize>,
+        until: Time,
+        (usable, hosts): (&FixedBitSet, usize),
+    ) -> usize {
+        let mut open = usable.clone();
+        for chunk in self.0[place + 1..].iter().take_while(|chunk| chunk.from() <= until) {
+            if chunk.to() <= until {
+                open.intersect_with(&chunk.open);
+            } else {
+                let during = chunk.stretches.iter().take_while(|one| one.from <= until);
+                during.for_each(|one| open.intersect_with(&one.open));
+            }
+        }
+        let from = range.start;
+        let narrow = self.0[place].stretches[range].iter().rposition(|one| {
+            open.intersect_with(&one.open);
+            open.count_ones(..) < hosts
+        });
+        from + narrow.unwrap_or(0)
+    }
+
     /// Returns those of the hosts that no reservation has at any time of a span, its ends included.
-    pub(super) fn open(&self, from: Time, to: Time, hosts: FixedBitSet) -> FixedBitSet {
-        let during = self.0[self.first_behind(from)..].iter().take_while(|stretch| stretch.from <= to);
-        during.fold(hosts, |mut open, stretch| {
-            open.intersect_with(&stretch.open);
-            open
-        })
+    pub(super) fn open(&self, from: Time, to: Time, mut hosts: FixedBitSet) -> FixedBitSet {
+        let Some((chunk, nth)) = self.first_behind(from) else { return hosts };
+        let first = self.0[chunk].stretches[nth..].iter();
+        let others = self.0[chunk + 1..].iter().flat_map(|chunk| &chunk.stretches);
+        let during = first.chain(others).take_while(|stretch| stretch.from <= to);
+        during.for_each(|stretch| hosts.intersect_with(&stretch.open));
+        hosts
     }
 
     /// Returns whether one of the hosts is reserved during a time, in units of the plan.
     pub(super) fn is_reserved(&self, from: Time, to: Time, hosts: &FixedBitSet) -> bool {
-        let mut during = self.0[self.first_behind(from)..].iter().take_while(|stretch| stretch.from < to);
-        during.any(|stretch| !hosts.is_subset(&stretch.open))
+        let during = |stretch: &&Stretch| stretch.to > from && stretch.from < to;
+        let mut chunks = self.0.iter().filter(|chunk| chunk.to() > from && chunk.from() < to);
+        chunks.any(|chunk| {
+            !hosts.is_subset(&chunk.open)
+                && chunk.stretches.iter().filter(during).any(|one| !hosts.is_subset(&one.open))
+        })
     }
 
     /// Reserves hosts.
     pub(super) fn reserve(&mut self, from: Time, to: Time, hosts: &FixedBitSet) {
         self.split(from);
         self.split(to);
-        let begin = self.0.partition_point(|stretch| stretch.from < from);
-        for stretch in self.0[begin..].iter_mut().take_while(|stretch| stretch.to <= to) {
-            stretch.number -= stretch.open.intersection_count(hosts);
-            stretch.open.difference_with(hosts);
+        for chunk in self.0.iter_mut().filter(|chunk| chunk.to() > from && chunk.from() < to) {
+            let begin = chunk.stretches.partition_point(|stretch| stretch.from < from);
+            let end = chunk.stretches.partition_point(|stretch| stretch.to <= to);
+            if begin < end {
+                chunk.reserve(begin..end, hosts);
+            }
         }
     }
 
     /// Splits the stretch over an instant.
     pub(super) fn split(&mut self, at: Time) {
-        let place = self.first_behind(at);
-        if let Some(stretch) = self.0.get_mut(place).filter(|stretch| stretch.from < at) {
-            let first = Stretch { to: at, ..stretch.clone() };
-            stretch.from = at;
-            self.0.insert(place, first);
+        let Some((place, nth)) = self.first_behind(at) else { return };
+        let stretches = &mut self.0[place].stretches;
+        if stretches[nth].from >= at {
+            return;
+        }
+        let first = Stretch { to: at, ..stretches[nth].clone() };
+        stretches[nth].from = at;
+        stretches.insert(nth, first);
+        if stretches.len() > MOST {
+            let behind = Chunk::new(stretches.split_off(MOST / 2));
+            self.0[place] = Chunk::new(std::mem::take(stretches));
+            self.0.insert(place + 1, behind);
         }
     }
 
+    fn at(&self, (chunk, nth): Place) -> &Stretch {
+        &self.0[chunk].stretches[nth]
+    }
+
+    /// Returns the place of the last stretch.
+    fn last(&self) -> Place {
+        let last = self.0.len().saturating_sub(1);
+        (last, self.0.get(last).map_or(0, |chunk| chunk.stretches.len() - 1))
+    }
+
     /// Returns the place of the first stretch that ends behind an instant.
-    fn first_behind(&self, at: Time) -> usize {
-        self.0.partition_point(|stretch| stretch.to <= at)
+    fn first_behind(&self, at: Time) -> Option<Place> {
+        self.first_where(|stretch| stretch.to > at)
+    }
+
+    /// Returns the place of the first stretch with a property that all later ones have too.
+    fn first_where(&self, has: impl Fn(&Stretch) -> bool) -> Option<Place> {
+        let place = self.0.partition_point(|chunk| !chunk.stretches.last().is_some_and(&has));
+        let chunk = self.0.get(place)?;
+        Some((place, chunk.stretches.partition_point(|stretch| !has(stretch))))
     }
 }
 
@@ -156,8 +300,8 @@ mod tests {
 
     #[test]
     fn tries_are_those_of_each_stretch_with_enough_hosts() {
-        const END: i64 = 60;
-        let (mut skipped, mut found) = (0, 0);
+        const END: i64 = 200;
+        let (mut skipped, mut found, mut chunks) = (0, 0, 0);
         for seed in 0..2_000 {
             let random =
                 |nth: u64, most: i64| i64::try_from(draw(seed, 0, nth) % most.unsigned_abs()).unwrap();
@@ -165,11 +309,12 @@ mod tests {
             all.insert_range(..);
             let mut stretches = Stretches::new(at(0), at(END), all);
             let mut made = vec![];
-            for nth in (0..u64::try_from(random(0, 12)).unwrap()).map(|nth| 100 * nth + 10) {
+            let rarity = random(5, 3) * random(6, 20) + 3;
+            for nth in (0..u64::try_from(random(0, 60)).unwrap()).map(|nth| 100 * nth + 10) {
                 let begin = random(nth, END);
                 let end = begin + random(nth + 1, 40);
                 let mut hosts = FixedBitSet::with_capacity(HOSTS);
-                hosts.extend((0..HOSTS).filter(|host| random(nth + 2 + *host as u64, 3) == 0));
+                hosts.extend((0..HOSTS).filter(|host| random(nth + 2 + *host as u64, rarity) == 0));
                 let is_taken = made.iter().any(|(from, to, others): &(i64, i64, FixedBitSet)| {
                     from < to && *from < end && begin < *to && !others.is_disjoint(&hosts)
                 });
@@ -179,6 +324,7 @@ mod tests {
                 stretches.reserve(at(begin), at(end), &hosts);
                 made.push((begin, end, hosts));
             }
+            chunks += usize::from(stretches.0.len() > 2);
             let mut marks: Vec<i64> = made.iter().flat_map(|(begin, end, _)| [*begin, *end]).collect();
             marks.retain(|mark| 0 < *mark && *mark < END);
             marks.sort_unstable();
@@ -204,6 +350,6 @@ mod tests {
             found += u32::from(slow.is_some());
             skipped += u32::from(slow.is_some_and(|from| from > begin));
         }
-        assert!(skipped > 300 && found > 600, "{skipped}, {found}");
+        assert!(skipped > 300 && found > 600 && chunks > 300, "{skipped}, {found}, {chunks}");
     }
 }
