@@ -64,7 +64,7 @@ fn outside(
     let fault = match (round.capacity, round.lost) {
         _ if round.away => Some(Fault::Away),
         (Some((queue, amounts)), _) => Some(Fault::Capacity { queue, capacity: resources(amounts) }),
-        (None, Some((queue, cell, lost))) => Some(Fault::Devices { queue, cell: CellId(cell), lost }),
+        (None, Some((queue, cell, gpus))) => Some(Fault::Devices { queue, cell: CellId(cell), lost: gpus }),
         (None, None) => None,
     };
     ExternalEvents {

@@ -62,8 +62,8 @@ pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::R
             let sizes = entry.request.sizes.or(resizes.then_some(fixed));
             (job, Entry { request: Request { queue: place, sizes, ..entry.request }, ..entry })
         };
-        let lost = ledger.machine().devices().map(DeviceTable::lost).unwrap_or_default();
-        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, lost, state: ledger.state() })
+        let lost_gpus = ledger.machine().devices().map(DeviceTable::lost).unwrap_or_default();
+        Ok(Contents { jobs: jobs.map(entry).collect(), capacity, lost: lost_gpus, state: ledger.state() })
     })
 }
 

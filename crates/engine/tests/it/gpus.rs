@@ -358,7 +358,7 @@ fn no_gpu_is_given_twice_nor_above_its_memory() {
             match draw(4) {
                 0 => jobs.push(life.submit(second, gpu_job(draw(3), 30))),
                 1 => jobs.push(life.submit(second, share(1 + draw(15), 30))),
-                2 => jobs.push(life.submit(second, typed(["t4", "a100"][draw(2) as usize], 1))),
+                2 => jobs.push(life.submit(second, typed(if draw(2) == 0 { "t4" } else { "a100" }, 1))),
                 _ => {}
             }
             for number in jobs.clone() {

@@ -514,9 +514,8 @@ mod tests {
         let counted = format!("{parts}[[queue]]\nname = \"a\"\npolicy = \"slurm\"\n");
         assert!(!parsed(&counted, 0).unwrap().queues[0].gpus.as_ref().unwrap().by_class);
         let two = format!(
-            "[pool]\ngpus = 3\nmemory = \"8GiB\"\n{}queue = \"a\"\n[[gpu]]\ntype = \"mi\"\nqueue = \"b\"\n\
-             [[queue]]\nname = \"a\"\ncpus = 2\nmemory = \"2GiB\"\ngpus = 2\n[[queue]]\nname = \"b\"\ncpus = 2\nmemory = \"2GiB\"\ngpus = 1\n",
-            SHARED
+            "[pool]\ngpus = 3\nmemory = \"8GiB\"\n{SHARED}queue = \"a\"\n[[gpu]]\ntype = \"mi\"\nqueue = \"b\"\n\
+             [[queue]]\nname = \"a\"\ncpus = 2\nmemory = \"2GiB\"\ngpus = 2\n[[queue]]\nname = \"b\"\ncpus = 2\nmemory = \"2GiB\"\ngpus = 1\n"
         );
         let indexes = |queue: usize| {
             parsed(&two, 0).unwrap().queues[queue].gpus.as_ref().unwrap().groups[0].indexes.clone()
