@@ -32,7 +32,10 @@ pub fn main() -> ExitCode {
 /// A daemon uses the program `miserly-shim` only if both have the same identity.
 pub fn identity() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    format!("miserly {version}, protocol {PROTOCOL_VERSION}, {:016x}", hash(SHIM_SOURCES.iter().chain(&SOURCES)))
+    format!(
+        "miserly {version}, protocol {PROTOCOL_VERSION}, {:016x}",
+        hash(SHIM_SOURCES.iter().chain(&SOURCES))
+    )
 }
 
 /// Returns the 64-bit FNV-1a hash of texts. It finds different builds, not attacks.

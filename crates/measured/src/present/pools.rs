@@ -8,10 +8,8 @@ use super::table;
 use crate::pools::{Pools, Readings};
 
 /// The tables that the tests of the virtual machine compare with the values of its kernel.
-const ENFORCED: [&str; 2] = [
-    include_str!("../../figures/figure-3.txt"),
-    include_str!("../../figures/figure-4.txt"),
-];
+const ENFORCED: [&str; 2] =
+    [include_str!("../../figures/figure-3.txt"), include_str!("../../figures/figure-4.txt")];
 
 /// Returns the sections.
 pub(super) fn sections(pools: &Pools) -> Vec<Section> {
