@@ -254,7 +254,7 @@ mod tests {
                 "begin" | "deadline" => "+2h",
                 "start-within" => "10min",
                 "mail" => "end",
-                "memory" | "memory-per-cpu" => "1GiB",
+                "memory" | "memory-per-cpu" | "gpu-memory" => "1GiB",
                 "signal" | "resize-signal" => "USR1",
                 "time" => "90s",
                 _ => "2",

@@ -7,7 +7,7 @@ use miserly_api::model::{Modification, Phase, ProblemCode, Submission, WaitReaso
 use miserly_core::{Calendar, Kind, Resources};
 use miserly_engine::{
     Absence, Action, ChargeTerms, CpuHours, DaemonInfo, DaemonReply, DaemonRequest, GpuGroup, Limits,
-    QueueGpus,
+    MemoryJournal, QueueGpus,
 };
 
 use super::life::{Life, early, job};
@@ -16,11 +16,15 @@ use super::rights::user;
 /// Returns a life with 8 processors and some GPUs.
 fn with_gpus(gpus: u64) -> Life {
     let mut life = Life::new(8, 8);
+    set_gpus(&mut life, gpus);
+    life.begin(1, &Absence::default());
+    life
+}
+
+fn set_gpus(life: &mut Life, gpus: u64) {
     let amount = Resources::cpus(8).with(Kind::Memory, 1000).with(Kind::Gpus, gpus);
     life.setup.queues[0].pool = Calendar::constant(amount);
     life.setup.gpus = gpus;
-    life.begin(1, &Absence::default());
-    life
 }
 
 fn gpu_job(gpus: u64, time: u32) -> Submission {
@@ -189,6 +193,15 @@ pub(crate) fn classed(policy: &str, groups: Vec<GpuGroup>) -> Life {
     life.setup.queues[0].policy = policy.parse().unwrap();
     set_classes(&mut life, groups);
     life.begin(1, &Absence::default());
+    life
+}
+
+/// Returns a life as that of `miser` with two types of GPUs, which goes on with the state in a journal.
+pub(crate) fn of_journal(journal: MemoryJournal, second: i64) -> Life {
+    let mut life = Life::unborn("miser", 8, 8, journal);
+    set_gpus(&mut life, 4);
+    set_classes(&mut life, two_types());
+    life.begin(second, &Absence::default());
     life
 }
 

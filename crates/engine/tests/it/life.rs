@@ -87,7 +87,8 @@ impl Life {
         life
     }
 
-    fn unborn(policy: &str, pool: u64, machine: u32, journal: MemoryJournal) -> Life {
+    /// Returns a life before its first daemon.
+    pub(crate) fn unborn(policy: &str, pool: u64, machine: u32, journal: MemoryJournal) -> Life {
         let amount = Resources::cpus(pool).with(Kind::Memory, MEMORY);
         let queue = Queue { pool: Calendar::constant(amount), ..queue("batch", policy) };
         let whole = Resources::cpus(u64::from(machine)).with(Kind::Memory, MEMORY);

@@ -53,7 +53,7 @@ fn wrong(lines: &str, expect: &str) {
 
 #[test]
 fn mistakes_about_gpus() {
-    wrong("count = 2", "4: missing field `type`");
+    wrong("count = 2", "4: host \"a\": gpu: write its type, such as type = \"a100\"");
     wrong(
         "type = \"a 100\"",
         "5: host \"a\": gpu type \"a 100\": must be letters, digits, '.', '_' and '-', with a letter",
