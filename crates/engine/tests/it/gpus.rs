@@ -214,11 +214,11 @@ fn share(memory: u64, time: u32) -> Submission {
     Submission { gpu_memory: Some(memory << 30), memory: Some(4096), ..job(1, time) }
 }
 
-/// Submits jobs with shares and with whole GPUs, which run or wait.
+/// Submits jobs with shares and with whole GPUs, which run or wait. Three processors stay free.
 pub(crate) fn submit_some(life: &mut Life) {
     let long = |submission: Submission| Submission { time: 400.0, ..submission };
-    let running = [share(10, 400), share(6, 400), long(typed("a100", 2))];
-    let waiting = [share(7, 20), long(typed("a100|t4", 1)), gpu_job(1, 20)];
+    let running = [share(10, 400), share(6, 400), share(7, 400), long(typed("a100", 2)), job(1, 400)];
+    let waiting = [long(typed("a100|t4", 1)), gpu_job(1, 20)];
     for submission in running.into_iter().chain(waiting) {
         life.submit(1, submission);
     }
