@@ -1,5 +1,6 @@
 //! The driver: passes events to a policy and applies the decisions of the policy.
 
+use crate::devices::CellId;
 use crate::violation::{Culprit, Rule, Violation};
 use crate::{
     Amendment, BreachCause, Context, Effect, Ended, Event, Expected, Fault, HostId, JobId, Ledger, Policy,
@@ -83,6 +84,16 @@ impl Driver {
     /// If the machine has several hosts.
     pub fn restore_capacity(&mut self, capacity: Resources) -> Result<(), Rule> {
         self.ledger.set_capacity(capacity)?;
+        self.policy.rebuild(self.last, &self.ledger);
+        Ok(())
+    }
+
+    /// Sets the lost devices of a cell before the first round over a restored ledger, as [`restore_capacity`](Driver::restore_capacity).
+    ///
+    /// # Errors
+    /// If a job holds one of them.
+    pub fn restore_losses(&mut self, cell: CellId, lost: u64) -> Result<(), Rule> {
+        self.ledger.lose_devices(cell, lost)?;
         self.policy.rebuild(self.last, &self.ledger);
         Ok(())
     }

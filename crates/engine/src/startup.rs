@@ -130,16 +130,23 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         if self.unrecorded.adopted().next().is_none() {
             return Ok(());
         }
+        let failed = |rule| JournalError::Damaged(format!("a pool cannot be made: {rule}").into());
+        let mut is_changed = false;
         for (place, capacity) in self.pool_capacities() {
             let queue = &mut self.system.queues_mut()[place];
             if queue.ledger().machine().capacity() != capacity {
                 mark!("a start knows less than a whole pool");
-                let failed = |rule| JournalError::Damaged(format!("a pool cannot be made: {rule}").into());
                 queue.restore_capacity(capacity).map_err(failed)?;
-                if !std::mem::replace(&mut self.batch.has_setup, true) {
-                    self.batch.line(&JournalLine::Recovered { wall: now.wall });
-                }
+                is_changed = true;
             }
+        }
+        for (place, cell, lost) in self.changed_losses() {
+            let queue = &mut self.system.queues_mut()[place as usize];
+            queue.restore_losses(cell, lost).map_err(failed)?;
+            is_changed = true;
+        }
+        if is_changed && !std::mem::replace(&mut self.batch.has_setup, true) {
+            self.batch.line(&JournalLine::Recovered { wall: now.wall });
         }
         Ok(())
     }
@@ -258,7 +265,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
         let stored = self.journal.value("queues")?;
         let mut states: BTreeMap<String, QueueState> =
             stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        self.withhold_aside(&mut states);
+        self.withhold_aside(records, &mut states);
         let compatibility = Compatibility::new(&self.setup, states.clone());
         let reason = |record: &Record| {
             let conflict = || compatibility.conflict(record).map(|conflict| format!("it {conflict}"));
@@ -290,14 +297,19 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     }
 
     /// Removes what the attempts of jobs hold that are set aside from the pools.
-    fn withhold_aside(&self, states: &mut BTreeMap<String, QueueState>) {
+    ///
+    /// What other jobs hold, too, is lost after their ends.
+    fn withhold_aside(&self, records: &BTreeMap<i64, Record>, states: &mut BTreeMap<String, QueueState>) {
         if self.unrecorded.aside.jobs().next().is_none() {
             return;
         }
+        let others = records.values().filter(|record| self.unrecorded.aside.reason(record).is_none());
+        let held: BTreeSet<u32> =
+            others.filter_map(|record| record.run.as_ref()).flat_map(|run| &run.gpus).copied().collect();
         for (place, capacity) in self.pool_capacities() {
             let state = states.entry(self.setup.queues[place].name.clone()).or_default();
             state.capacity = Some(amounts(&capacity));
-            state.lost_gpus = self.unrecorded.gpus().into_iter().collect();
+            state.lost_gpus = self.unrecorded.gpus().difference(&held).copied().collect();
         }
     }
 

@@ -19,8 +19,9 @@ use sha2::{Digest, Sha256};
 const FILE: &str = "executor.key";
 const UNFINISHED: &str = "executor.key.new";
 /// The first bytes of the sealed content: those of earlier versions, and those of seals with an instant and a number.
-const EARLIER: &[u8] = b"miserly submission 1\n";
-const VERSION: &[u8] = b"miserly submission 2\n";
+const WITHOUT_ISSUE: &[u8] = b"miserly submission 1\n";
+const WITHOUT_GPUS: &[u8] = b"miserly submission 2\n";
+const VERSION: &[u8] = b"miserly submission 3\n";
 const BYTES: usize = 32;
 
 /// The time after which a seal expires, in seconds: 180 days.
@@ -124,7 +125,7 @@ struct Sealed<'a> {
 struct Placement<'a> {
     queue: Option<&'a str>,
     memory: Option<u64>,
-    /// Left out where there are none, so that the seals of earlier versions stay valid.
+    /// Left out where there are none, and in seals of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     gpus: Option<SealedGpus<'a>>,
     array: Option<&'a Array>,
@@ -214,7 +215,7 @@ impl Key {
         submission: &Submission,
         issue: Issue,
     ) -> Result<Credential, SealProblem> {
-        let mac = self.mac(uid, gid, user, Some(issue), submission)?.finalize().into_bytes();
+        let mac = self.mac(uid, gid, user, Some(issue), submission, VERSION)?.finalize().into_bytes();
         let mut text = String::with_capacity(2 * mac.len());
         for byte in mac {
             let _ = write!(text, "{byte:02x}");
@@ -236,9 +237,16 @@ impl Key {
         let credential: Credential = serde_json::from_str(text).map_err(|_| SealProblem::Malformed)?;
         let mac = bytes(&credential.mac).ok_or(SealProblem::Malformed)?;
         let Credential { uid, gid, user, issue, .. } = &credential;
-        // The comparison takes the same time for each wrong value.
-        let verified = self.mac(*uid, *gid, user, *issue, submission)?.verify_slice(&mac);
-        verified.map_err(|_| SealProblem::Wrong)?;
+        // A version is in its seal, so a new seal does not pass as an earlier one.
+        let versions: &[&[u8]] = if issue.is_some() { &[VERSION, WITHOUT_GPUS] } else { &[WITHOUT_ISSUE] };
+        let mut verified = false;
+        for version in versions {
+            // The comparison takes the same time for each wrong value.
+            verified |= self.mac(*uid, *gid, user, *issue, submission, version)?.verify_slice(&mac).is_ok();
+        }
+        if !verified {
+            return Err(SealProblem::Wrong);
+        }
         if issue.is_some_and(|issue| issue.at.saturating_add(LIFETIME) < now) {
             return Err(SealProblem::Expired);
         }
@@ -252,6 +260,7 @@ impl Key {
         user: &str,
         issue: Option<Issue>,
         submission: &Submission,
+        version: &[u8],
     ) -> Result<Hmac<Sha256>, SealProblem> {
         let sealed = Sealed {
             command: &submission.command,
@@ -268,7 +277,7 @@ impl Key {
             placement: issue.map(|_| Placement {
                 queue: submission.queue.as_deref(),
                 memory: submission.memory,
-                gpus: SealedGpus::new(submission),
+                gpus: SealedGpus::new(submission).filter(|_| version == VERSION),
                 array: submission.array.as_ref(),
                 retry: submission.retry.as_ref(),
                 restartable: submission.restartable,
@@ -282,7 +291,7 @@ impl Key {
         };
         let user = user.map_err(|_| SealProblem::Malformed)?;
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).map_err(|_| SealProblem::Malformed)?;
-        mac.update(if issue.is_some() { VERSION } else { EARLIER });
+        mac.update(version);
         mac.update(&user);
         mac.update(&Sha256::digest(sealed));
         Ok(mac)
@@ -427,6 +436,20 @@ mod tests {
         assert_eq!((verified.uid, verified.issue), (1001, None));
         let other = Submission { umask: 0, ..submission() };
         assert_eq!(key.verified(Some(text), &other, NOW), Err(SealProblem::Wrong));
+    }
+
+    #[test]
+    fn a_seal_without_gpus_holds_for_a_job_with_some_only_if_its_version_sealed_none() {
+        let key = Key([7; BYTES]);
+        let (uid, gid, user) = ANN;
+        let with_gpus = Submission { gpus: Some(1), ..submission() };
+        let mac = key.mac(uid, gid, user, Some(ISSUE), &with_gpus, WITHOUT_GPUS).unwrap().finalize();
+        let mac = mac.into_bytes().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        let earlier = Credential { uid, gid, user: user.to_owned(), issue: Some(ISSUE), mac };
+        let earlier = serde_json::to_string(&earlier).unwrap();
+        assert!(key.verified(Some(&earlier), &with_gpus, NOW).is_ok());
+        let text = sealed(&key, &submission());
+        assert_eq!(key.verified(Some(&text), &with_gpus, NOW), Err(SealProblem::Wrong));
     }
 
     #[test]

@@ -251,7 +251,9 @@ impl Server {
             self.checks.key.verified(Some(text), before, now).map_err(|problem| refused(&problem))?;
         let (peer, _) = peer(connection).map_err(|error| unavailable(&error))?;
         if peer != uid && peer != 0 {
-            return Err(refused(&format!("only {user} and root change the queue or the memory of this job")));
+            let message =
+                format!("only {user} and root change the queue, the memory or the GPUs of this job");
+            return Err(refused(&message));
         }
         // The same number: it is one job, before and after.
         let issue = issue.map_or_else(Issue::new, Ok).map_err(|error| unavailable(&error))?;

@@ -124,10 +124,9 @@ fn parts_of(
             let class = DeviceClass { name, memory, part_of: Some(whole.to_owned()), shares: false };
             Ok(DeviceGroup { class, count: all, parts: each })
         }
-        None => Err(problem(format!(
-            "more than {} parts; split the GPUs into several [[host.gpu]]",
-            DeviceGroup::MOST
-        ))),
+        None => {
+            Err(problem(format!("more than {} parts; split the GPUs into several tables", DeviceGroup::MOST)))
+        }
     }
 }
 

@@ -27,10 +27,9 @@ use crate::error::{chained, error};
 use crate::json::to_python;
 use crate::log::Log;
 use crate::policies::Shift;
-use crate::run::{prepared, with_policy};
+use crate::run::{prepared, run_words, with_policy};
 use crate::signals::{Stop, StopWatch, interruptible};
 use crate::table::{JobTable, NamedColumn};
-use crate::words;
 
 /// The answer to a question: a document, a text and a part of a notebook.
 #[pyclass(frozen, module = "miserly")]
@@ -122,7 +121,7 @@ pub(crate) fn forecast(
     draws: u64,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Answer> {
-    let words: RunArgs = words::parse("forecast", &[], options)?;
+    let words: RunArgs = run_words("forecast", &[], options)?;
     if !(1..=10_000).contains(&draws) {
         return Err(error(format!("forecast: draws: {draws} is not from 1 to 10000")));
     }
@@ -183,7 +182,7 @@ pub(crate) fn what_if(
     new_policy: Option<&str>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Answer> {
-    let words: WhatIfWords = words::parse("what_if", &["--trace=log"], options)?;
+    let words: WhatIfWords = run_words("what_if", &["--trace=log"], options)?;
     let policies = std::iter::once(policy).chain(new_policy).map(written).collect::<PyResult<Vec<_>>>()?;
     let setup = prepared(log, &words.run)?;
     let made = interruptible(py, |stop| {
@@ -226,7 +225,7 @@ pub(crate) fn explain(
     seconds: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Answer> {
-    let words: RunArgs = words::parse("explain", &[], options)?;
+    let words: RunArgs = run_words("explain", &[], options)?;
     let setup = prepared(log, &words)?;
     with_policy(py, &setup, policy, Shift::NONE, |policy, interrupt| {
         let made = miserly_questions::explain(&setup, policy, job, &mut [interrupt]);

@@ -227,6 +227,9 @@ impl<'a> Column<'a> {
             D::Decimal128(_, scale) => Column::Decimal(array.as_primitive(), 10_f64.powi((*scale).into())),
             D::Dictionary(..) => {
                 let keys = array.as_any_dictionary();
+                if keys.values().is_empty() {
+                    return Column::Null;
+                }
                 let values = Box::new(Column::new(keys.values()));
                 Column::Dictionary { keys, places: keys.normalized_keys(), values }
             }
@@ -255,7 +258,9 @@ impl<'a> Column<'a> {
             Column::Text(array) => array.is_valid(row).then(|| Cell::Text(array.value(row).as_bytes())),
             Column::LargeText(array) => array.is_valid(row).then(|| Cell::Text(array.value(row).as_bytes())),
             Column::TextView(array) => array.is_valid(row).then(|| Cell::Text(array.value(row).as_bytes())),
-            Column::Date32(array) => value(array, row).map(|days| Cell::Local(i64::from(days) * DAY)),
+            Column::Date32(array) => {
+                value(array, row).map(|days| Cell::Local(i64::from(days).saturating_mul(DAY)))
+            }
             Column::Date64(array) => value(array, row).map(|millis| Cell::Local(millis.saturating_mul(1000))),
             Column::Time { values, is_utc } => {
                 values.micros(row).map(if *is_utc { Cell::Instant } else { Cell::Local })

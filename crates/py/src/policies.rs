@@ -318,6 +318,8 @@ impl Policy for PassOrder {
             Ok(order) => {
                 let mut policy = self.backfill.policy(&self.machine, order);
                 policy.rebuild(now, context.ledger());
+                // It has not seen what happened, so it looks for earlier starts of all jobs.
+                policy.event(now, Event::Rebuilt, context.ledger());
                 policy.pass(context)
             }
             Err(cause) => {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use clap::{Args, FromArgMatches};
 use miserly_core::Time;
 use miserly_experiments::{LogRuns, Recording};
 use miserly_gym::gate::PolicyKind;
@@ -115,12 +116,18 @@ fn schedules(py: Python<'_>, runs: &[&Run], window: Option<[i64; 2]>) -> PyResul
 }
 
 /// Returns the tables and the schedules of some runs of one log, for a notebook. A run that cannot be repeated has no schedule.
-fn html(py: Python<'_>, runs: &[&Run]) -> String {
+///
+/// # Errors
+/// A signal, such as Ctrl-C.
+fn html(py: Python<'_>, runs: &[&Run]) -> PyResult<String> {
     let documents: Vec<&RunDoc> = runs.iter().map(|run| &run.document).collect();
     let mut sections = run_sections(&documents, None, TableStyle::default());
-    let charts = schedules(py, runs, None).unwrap_or_default();
+    let charts = match schedules(py, runs, None) {
+        Err(signal) if !signal.is_instance_of::<PyException>(py) => return Err(signal),
+        made => made.unwrap_or_default(),
+    };
     sections.push(Section { heading: String::new(), blocks: charts.into_iter().map(Block::Chart).collect() });
-    fragment(&sections)
+    Ok(fragment(&sections))
 }
 
 /// Returns a window in the seconds of the log: two numbers, or durations such as "2d".
@@ -182,7 +189,7 @@ impl Run {
         Ok(charts.first().map(svg).unwrap_or_default())
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> String {
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         html(py, &[self])
     }
 
@@ -284,7 +291,7 @@ impl Comparison {
         Ok(schedules(py, &self.each(), self::window(window)?)?.iter().map(svg).collect())
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> String {
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         html(py, &self.each())
     }
 
@@ -308,12 +315,21 @@ fn prepare(
     details: bool,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<RunSetup> {
-    words::refuse::<ReadArgs>("an option of reading; give it to Log.read", options)?;
-    let words: RunArgs = words::parse(function, &[], options)?;
+    let words: RunArgs = run_words(function, &[], options)?;
     let by = words::groups(function, by.unwrap_or_default())?;
     let setup = prepared(log, &words)?;
     let by = groupings(&setup, &by).map_err(error)?;
     Ok(setup.with_details(details).grouped(&by))
+}
+
+/// Returns the options of a run. Those of reading are refused: the log has been read.
+pub(crate) fn run_words<A: Args + FromArgMatches>(
+    function: &str,
+    words: &[&str],
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<A> {
+    words::refuse::<ReadArgs>("an option of reading; give it to Log.read", options)?;
+    words::parse(function, words, options)
 }
 
 /// Returns the setup of a run with these options.
@@ -425,10 +441,12 @@ fn made(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Run>> {
     let py = log.py();
+    // The schedule is drawn by another run, which begins as this one.
+    let before = as_it_is(policy);
     let (document, jobs) = run(py, setup, policy)?;
     let request = Request {
         log: log.clone().unbind(),
-        policy: policy.clone().unbind(),
+        policy: before.unbind(),
         by: by.map(<[String]>::to_vec),
         details,
         options: options.map(|options| options.clone().unbind()),
@@ -481,7 +499,7 @@ pub(crate) fn score<'py>(
     let against: PolicySpec = against.parse().map_err(error)?;
     let name = policy_name(policy)?;
     let kind = if is_program(policy) { PolicyKind::Program } else { PolicyKind::Written };
-    let run = |setup: &Arc<RunSetup>| Ok(run(py, setup, policy)?.1);
+    let run = |setup: &Arc<RunSetup>| Ok(run(py, setup, &as_it_is(policy))?.1);
     let score = miserly_gym::score::score(set, &name, kind, &against, run);
     let score = score.map_err(|Failed(cause)| cause)?;
     to_python(py, &serde_json::to_string(&score).map_err(error)?)

@@ -46,8 +46,9 @@ pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::R
         // A capacity loss persists as long as the pool is the same.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
-        let old = last.queues.iter().find(|old| old.name == queue.name).and_then(|old| old.gpus.as_ref());
-        if old != queue.gpus.as_ref() {
+        let classed = |of: &QueueLine| of.gpus.clone().filter(|gpus| gpus.by_class);
+        let old = last.queues.iter().find(|old| old.name == queue.name).and_then(classed);
+        if old != classed(queue) {
             bail!(
                 "the GPUs of queue {} changed, and the journal does not say what its jobs have of them; begin later (--from)",
                 queue.name

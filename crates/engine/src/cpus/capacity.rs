@@ -46,7 +46,7 @@ impl<L: Launcher, J: Journal> Engine<L, J> {
     /// Returns the cells of devices whose lost devices changed: queue, cell, and the positions, one bit each.
     ///
     /// What a job holds is lost after its end.
-    fn changed_losses(&self) -> Vec<(u32, CellId, u64)> {
+    pub(crate) fn changed_losses(&self) -> Vec<(u32, CellId, u64)> {
         let mut changed = vec![];
         for ((place, queue), driver) in (0..).zip(&self.setup.queues).zip(self.system.queues()) {
             let ledger = driver.ledger();

@@ -242,6 +242,12 @@ fn check_given(setup: &Setup, of: &Queue, to: &str, written: &model::Reservation
         );
         return Err(refused_field("give_to", message));
     }
+    let gpus = |of: &Queue| of.gpus.as_ref().map(|gpus| gpus.indexes());
+    if written.gpus > 0 && (queue.classed_gpus().is_some() || gpus(of) != gpus(queue)) {
+        let message =
+            format!("give_to: queue {to} cannot use the GPUs of queue {}, by their indexes", of.name);
+        return Err(refused_field("give_to", message));
+    }
     let own = setup.own_cpus();
     match [&of.name, &queue.name].into_iter().find(|name| own.contains_key(*name)) {
         Some(name) => {
