@@ -499,7 +499,8 @@ pub(crate) fn score<'py>(
     let against: PolicySpec = against.parse().map_err(error)?;
     let name = policy_name(policy)?;
     let kind = if is_program(policy) { PolicyKind::Program } else { PolicyKind::Written };
-    let run = |setup: &Arc<RunSetup>| Ok(run(py, setup, &as_it_is(policy))?.1);
+    // The gate finds what the repetition of a run finds.
+    let run = |setup: &Arc<RunSetup>| Ok(run_once(py, setup, &as_it_is(policy), Shift::NONE)?.1);
     let score = miserly_gym::score::score(set, &name, kind, &against, run);
     let score = score.map_err(|Failed(cause)| cause)?;
     to_python(py, &serde_json::to_string(&score).map_err(error)?)

@@ -94,7 +94,8 @@ pub fn job_of(job: &JobView, pool: usize) -> Job {
             Some(name) => plain(name),
             None => ANY_GPU.to_owned(),
         },
-        gpus: job.gpus,
+        // Jobs with shares have one GPU together.
+        gpus: if job.gpu_share { 0 } else { job.gpus },
         limit,
         state,
         word: word(job).to_owned(),

@@ -12,37 +12,37 @@ const SLEEP_LEAST = 10e3;
 /** Follows the contents of the server: the state, and the parts that the page wants. After a break it goes on by itself. `known` is the content
  *  of the page at its begin. Returns a function that is called when the page wants other parts. */
 export function follow({ ask, take, problem, wants, unanswered, known }) {
-  const [watcher] = crypto.getRandomValues(new Uint32Array(1));
-  // The wants that the server knows of this connection, by its number; null until it has answered.
-  let connection = 0, sending = false, sent = null;
+  // The number of the connection, and the wants that the server knows of it; null until it has answered.
+  let watcher = 0, sending = false, sent = null, again;
   const open = async (have, signal) => {
-    const body = JSON.stringify(wants()), own = ++connection;
-    sent = null;
-    const response = await ask(`/api/events?watcher=${watcher}${have ? `&have=${have.version}` : ''}`, { method: 'POST', body, signal });
-    if (own === connection) sent = body;
+    const body = JSON.stringify(wants()), [own] = crypto.getRandomValues(new Uint32Array(1));
+    [watcher, sent] = [own, null];
+    const response = await ask(`/api/events?watcher=${own}${have ? `&have=${have.version}` : ''}`, { method: 'POST', body, signal });
+    if (own === watcher) sent = body;
     changed();
     return response;
   };
-  // One request at a time, so that none passes another. A request of an earlier connection says nothing about this one.
+  // One request at a time, so that none passes another. The server knows a late one of an earlier connection by its number.
   const changed = async () => {
+    clearTimeout(again);
     if (sending || sent === null) return;
     sending = true;
-    const own = connection;
+    const own = watcher;
     let failed = null;
     try {
-      for (let next; own === connection && (next = JSON.stringify(wants())) !== sent;) {
-        await ask(`/api/wants/${watcher}`, { method: 'POST', body: next, signal: AbortSignal.timeout(2 * ANSWER_MOST) });
-        if (own === connection) sent = next;
+      for (let next; own === watcher && (next = JSON.stringify(wants())) !== sent;) {
+        await ask(`/api/wants/${own}`, { method: 'POST', body: next, signal: AbortSignal.timeout(2 * ANSWER_MOST) });
+        if (own === watcher) sent = next;
       }
     } catch (error) {
       failed = error;
       // A newer connection began with all that is wanted.
-      if (own === connection) unanswered(error);
+      if (own === watcher) unanswered(error);
     } finally {
       sending = false;
     }
-    if (own !== connection) changed();
-    else if (failed && failed.status !== 401) setTimeout(changed, AGAIN);
+    if (own !== watcher) changed();
+    else if (failed && ![400, 401].includes(failed.status)) again = setTimeout(changed, AGAIN);
   };
   keepOn({ open, take, problem, known });
   return changed;
