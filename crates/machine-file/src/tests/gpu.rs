@@ -77,7 +77,7 @@ fn mistakes_about_gpus() {
     );
     wrong(
         "type = \"a\"\ncount = 10\nparts = [{ type = \"b\", count = 7 }]",
-        "7: host \"a\": gpu \"a\": part \"b\": more than 64 parts; split the GPUs into several [[host.gpu]]",
+        "7: host \"a\": gpu \"a\": part \"b\": more than 64 parts; split the GPUs into several tables",
     );
     wrong(
         "type = \"a\"\n[[host]]\nname = \"b\"\ncpus = 1\ngpus = 2",
