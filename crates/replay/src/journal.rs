@@ -30,6 +30,11 @@ pub enum Cause {
     Lost(i64, i64),
     /// The state was recovered.
     Recovered,
+    /// The types, parts or shares of the GPUs of a queue changed: the journal does not say which of them its jobs have.
+    Gpus {
+        /// The queue.
+        queue: String,
+    },
     /// A job could not be placed.
     SetAside {
         /// The job.
@@ -111,6 +116,10 @@ impl Reader {
     }
 
     fn began(&mut self, number: i64, began: Began) {
+        // The checkpoint of this setup follows.
+        if let Some(queue) = self.stretch.as_ref().and_then(|stretch| stretch.other_gpus(&began)) {
+            return self.interrupt(Cause::Gpus { queue });
+        }
         match &mut self.stretch {
             Some(stretch) => stretch.set_up(began),
             None if number == 1 => self.stretch = Some(Stretch::new(began, None)),
@@ -171,9 +180,23 @@ impl Stretch {
         Stretch { first, checkpoint, changes: vec![], rounds: vec![] }
     }
 
+    fn last(&self) -> &Began {
+        self.changes.last().map_or(&self.first, |(_, last)| last)
+    }
+
+    /// Returns a queue whose policy plans other GPUs under this setup.
+    fn other_gpus(&self, began: &Began) -> Option<String> {
+        let classed = |of: &QueueLine| of.gpus.clone().filter(|gpus| gpus.by_class);
+        let is_other = |queue: &&QueueLine| {
+            let before = self.last().queues.iter().find(|before| before.name == queue.name);
+            before.is_some_and(|before| classed(before) != classed(queue))
+        };
+        began.queues.iter().find(is_other).map(|queue| queue.name.clone())
+    }
+
     /// Changes the setup. Each start of a daemon writes it again.
     fn set_up(&mut self, began: Began) {
-        if *self.changes.last().map_or(&self.first, |(_, last)| last) != began {
+        if *self.last() != began {
             self.changes.push((self.rounds.len(), began));
         }
     }

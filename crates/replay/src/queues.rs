@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use miserly_core::devices::{CellId, DeviceTable};
 use miserly_core::{
     Driver, Entry, EventOrder, JobId, Ledger, LedgerState, Machine, Request, Resources, Sizes, System,
@@ -46,14 +46,6 @@ pub(crate) fn changed(last: &Began, began: &Began, before: &System) -> anyhow::R
         // A capacity loss persists as long as the pool is the same.
         let same = last.queues.iter().any(|old| old.name == queue.name && old.pool == queue.pool);
         let capacity = Some(ledger.machine().capacity()).filter(|_| same);
-        let classed = |of: &QueueLine| of.gpus.clone().filter(|gpus| gpus.by_class);
-        let old = last.queues.iter().find(|old| old.name == queue.name).and_then(classed);
-        if old != classed(queue) {
-            bail!(
-                "the GPUs of queue {} changed, and the journal does not say what its jobs have of them; begin later (--from)",
-                queue.name
-            );
-        }
         let resizes = queue.policy.parse::<PolicySpec>()?.needs().resizing;
         let jobs = ledger.waiting().chain(ledger.running()).chain(ledger.suspended());
         let entry = |job| {

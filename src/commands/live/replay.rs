@@ -67,6 +67,7 @@ fn gap(Missing { from, until, cause }: &Missing) -> String {
         Cause::Lost(first, last) if first == last => format!("the journal lacks line {first}"),
         Cause::Lost(first, last) => format!("the journal lacks lines {first} to {last}"),
         Cause::Recovered => "the state was recovered after damage".to_owned(),
+        Cause::Gpus { queue } => format!("the types of the GPUs of queue {queue} changed"),
         Cause::SetAside { job, reason } => format!("job {job} was set aside: {reason}"),
         Cause::Stopped { queue, mistake } => format!("queue {queue} was stopped: {mistake}"),
     };
