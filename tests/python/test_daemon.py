@@ -14,6 +14,12 @@ import pytest
 from miserly import daemon
 
 
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outputs of jobs are in a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[daemon.Client]:
     program = os.environ.get("MISERLY_DAEMON")

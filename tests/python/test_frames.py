@@ -133,7 +133,7 @@ def test_types_of_columns() -> None:
         ({"s": [1]}, {"columns": {"submit": 5}}, "submit: give the name of a column"),
         ({"s": [1]}, {"preset": "eagle"}, 'frame has no column "job_id"'),
         ({"s": [1]}, {"preset": "eagle", "columns": {"submit": "s"}}, "either preset or columns"),
-        ({"s": [1]}, {"colums": {}}, "colums"),
+        ({"s": [1]}, {"colour": "s"}, "colour"),
     ],
 )
 def test_a_wrong_frame_has_one_clear_error(columns: dict[str, Any], options: dict[str, Any], message: str) -> None:
