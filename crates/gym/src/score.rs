@@ -149,7 +149,7 @@ pub fn run_window(setup: &RunSetup, policy: &PolicySpec) -> Result<JobColumns, S
 /// Scores a policy against another one. `run` runs it on a window. The same windows and policies give the same score.
 ///
 /// # Errors
-/// If a run fails, or if the [gate](crate::gate) refuses the policy.
+/// If a run fails, or if the [gate](crate::gate::check) refuses the policy.
 pub fn score<E: From<StudyError>>(
     set: WindowSet,
     policy: &str,
