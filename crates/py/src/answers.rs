@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, Float64Array, Int64Array, UInt32Array, UInt64Array};
 use clap::Args;
-use miserly_core::{JobNumber, Span, Time};
+use miserly_core::{JobNumber, Span};
 use miserly_experiments::experiment::Watcher;
 use miserly_experiments::{ExperimentFile, Session, page, write_page};
 use miserly_forecast::{JobDifference, JobForecast};
@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::error::{chained, error};
 use crate::json::to_python;
 use crate::log::Log;
-use crate::policies::Shift;
+use crate::policies::{Shift, secs};
 use crate::run::{prepared, run_words, with_policy};
 use crate::signals::{Stop, StopWatch, interruptible};
 use crate::table::{JobTable, NamedColumn};
@@ -104,10 +104,6 @@ fn answer(
 /// Returns a policy in its written form. The futures of a forecast have no functions of Python.
 fn written(policy: &str) -> PyResult<PolicySpec> {
     policy.parse().map_err(error)
-}
-
-fn secs(time: Time) -> f64 {
-    (time - Time::ZERO).as_secs_f64()
 }
 
 /// Forecasts the wait of each job of a log at its submission, and audits the forecasts, with the options of `miserly forecast`.

@@ -1,7 +1,7 @@
 //! Policies that are written in Python.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use miserly_core::{
     Context, Event, Expected, JobId, Ledger, Machine, Policy, Request, StartReason, State, Time, Violation,
@@ -72,7 +72,8 @@ impl Job {
     }
 }
 
-fn secs(time: Time) -> f64 {
+/// Returns a time in seconds of the log.
+pub(crate) fn secs(time: Time) -> f64 {
     (time - Time::ZERO).as_secs_f64()
 }
 
@@ -208,8 +209,9 @@ impl JobOrder {
         }
         let (key, name, raised) = (Arc::new(self.key.clone_ref(py)), self.name.clone(), Arc::clone(raised));
         Ok(PolicySpec::from_fn(self.name.clone(), Needs::NONE, move |machine, _| {
-            let (key, name, raised) = (Arc::clone(&key), name.clone(), Arc::clone(&raised));
-            Box::new(PassOrder { key, name, raised, shift, backfill: kind, machine: machine.clone() })
+            let (key, name) = (Arc::clone(&key), name.clone());
+            let decisions = PassOrder { key, name, shift, backfill: kind, machine: machine.clone() };
+            Box::new(PythonPolicy { decisions, raised: Arc::clone(&raised) })
         }))
     }
 
@@ -274,7 +276,6 @@ fn value_of_job(key: &Bound<'_, PyAny>, name: &str, job: Job, now: Option<f64>) 
 struct PassOrder {
     key: Arc<Py<PyAny>>,
     name: String,
-    raised: Raised,
     shift: Shift,
     backfill: Backfill,
     machine: Machine,
@@ -300,9 +301,51 @@ impl PassOrder {
     }
 }
 
-impl Policy for PassOrder {
+impl Decisions for PassOrder {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn decide(&self, context: &mut Context<'_>) -> Result<PyResult<()>, Violation> {
+        let now = context.now();
+        let order = match self.order(now, context.ledger()) {
+            Ok(order) => order,
+            Err(cause) => return Ok(Err(cause)),
+        };
+        let mut policy = self.backfill.policy(&self.machine, order);
+        policy.rebuild(now, context.ledger());
+        // It has not seen what happened, so it looks for earlier starts of all jobs.
+        policy.event(now, Event::Rebuilt, context.ledger());
+        policy.pass(context).map(Ok)
+    }
+}
+
+/// The first error of a policy in Python, which ends the run.
+pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
+
+/// The decisions of a policy whose code is in Python.
+trait Decisions: Send {
+    fn name(&self) -> &str;
+
+    /// Decides at an instant at which jobs wait. The inner error is one of Python.
+    fn decide(&self, context: &mut Context<'_>) -> Result<PyResult<()>, Violation>;
+}
+
+/// A policy whose code is in Python. After its first error it decides nothing.
+struct PythonPolicy<D> {
+    decisions: D,
+    raised: Raised,
+}
+
+impl<D> PythonPolicy<D> {
+    fn raised(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<D: Decisions> Policy for PythonPolicy<D> {
+    fn name(&self) -> &str {
+        self.decisions.name()
     }
 
     fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
@@ -310,42 +353,20 @@ impl Policy for PassOrder {
     fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
 
     fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        if has_raised(&self.raised) || context.ledger().waiting_count() == 0 {
+        if self.raised().is_some() || context.ledger().waiting_count() == 0 {
             return Ok(());
         }
-        let now = context.now();
-        match self.order(now, context.ledger()) {
-            Ok(order) => {
-                let mut policy = self.backfill.policy(&self.machine, order);
-                policy.rebuild(now, context.ledger());
-                // It has not seen what happened, so it looks for earlier starts of all jobs.
-                policy.event(now, Event::Rebuilt, context.ledger());
-                policy.pass(context)
-            }
-            Err(cause) => {
-                raise(&self.raised, cause);
-                Ok(())
-            }
+        if let Err(cause) = self.decisions.decide(context)? {
+            self.raised().get_or_insert(cause);
         }
+        Ok(())
     }
-}
-
-/// The first error of a policy in Python, which ends the run.
-pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
-
-fn raise(raised: &Raised, cause: PyErr) {
-    raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
-}
-
-fn has_raised(raised: &Raised) -> bool {
-    raised.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
 /// A policy whose method `schedule(now, waiting, running, free)` returns the numbers of the jobs to start.
 struct Scheduled {
     object: Py<PyAny>,
     name: String,
-    raised: Raised,
     shift: Shift,
 }
 
@@ -386,34 +407,23 @@ impl Scheduled {
     }
 }
 
-impl Policy for Scheduled {
+impl Decisions for Scheduled {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn rebuild(&mut self, _now: Time, _ledger: &Ledger) {}
-
-    fn event(&mut self, _now: Time, _event: Event, _ledger: &Ledger) {}
-
-    fn pass(&mut self, context: &mut Context<'_>) -> Result<(), Violation> {
-        if has_raised(&self.raised) || context.ledger().waiting_count() == 0 {
-            return Ok(());
-        }
+    fn decide(&self, context: &mut Context<'_>) -> Result<PyResult<()>, Violation> {
         let numbers = match self.numbers(context.now(), context.ledger()) {
             Ok(numbers) => numbers,
-            Err(cause) => {
-                raise(&self.raised, cause);
-                return Ok(());
-            }
+            Err(cause) => return Ok(Err(cause)),
         };
         for number in numbers {
             let number = number.wrapping_sub(self.shift.0);
             if let Err(cause) = self.start(number, context)? {
-                raise(&self.raised, cause);
-                return Ok(());
+                return Ok(Err(cause));
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }
 
@@ -441,7 +451,8 @@ pub(crate) fn spec(
     let shared = Arc::new(object);
     Ok(PolicySpec::from_fn(name.clone(), Needs::NONE, move |_, _| {
         let object = Python::attach(|py| shared.clone_ref(py));
-        Box::new(Scheduled { object, name: name.clone(), raised: Arc::clone(&raised), shift })
+        let decisions = Scheduled { object, name: name.clone(), shift };
+        Box::new(PythonPolicy { decisions, raised: Arc::clone(&raised) })
     }))
 }
 

@@ -338,17 +338,7 @@ pub(crate) fn prepared(log: &Log, words: &RunArgs) -> PyResult<RunSetup> {
     RunSetup::shared(&log.shared, options).map_err(error)
 }
 
-/// Runs a policy. One that is a program runs again, with other numbers of the jobs, and must decide the same.
-fn run(py: Python<'_>, setup: &RunSetup, policy: &Bound<'_, PyAny>) -> PyResult<(RunDoc, JobColumns)> {
-    let before = is_program(policy).then(|| as_it_is(policy));
-    let (document, jobs) = run_once(py, setup, policy, Shift::NONE)?;
-    if let Some(before) = before {
-        check_repeated(py, setup, &before, &document.policy, &jobs)?;
-    }
-    Ok((document, jobs))
-}
-
-/// Checks that a policy decides the same when it runs again.
+/// Checks that a policy which is a program decides the same when it runs again, with other numbers of the jobs.
 fn check_repeated(
     py: Python<'_>,
     setup: &RunSetup,
@@ -441,9 +431,12 @@ fn made(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Py<Run>> {
     let py = log.py();
-    // The schedule is drawn by another run, which begins as this one.
+    // The repetition and the drawn schedule are other runs, which begin as this one.
     let before = as_it_is(policy);
-    let (document, jobs) = run(py, setup, policy)?;
+    let (document, jobs) = run_once(py, setup, policy, Shift::NONE)?;
+    if is_program(policy) {
+        check_repeated(py, setup, &before, &document.policy, &jobs)?;
+    }
     let request = Request {
         log: log.clone().unbind(),
         policy: before.unbind(),
